@@ -9,7 +9,7 @@ check:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
 
-# What a small change can break, within two minutes: format, unit tests, simulated scenarios; `just fast main` of all since then.
+# What a small change can break: format, unit tests, simulated scenarios; `just fast main` of all since then.
 fast *REVISION:
     scripts/fast.sh {{REVISION}}
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a small change can break, within two minutes on two cores: scripts/fast.sh [REVISION]
+# What a small change can break: scripts/fast.sh [REVISION]. Prints how long it took.
 #
 # Looks at what differs from REVISION (HEAD; the last commit where nothing differs): format, unit tests of the packages that
 # it is in, and, where it can change what the operator does, the simulated scenarios in mode none that are not alone. Says what

@@ -7,7 +7,7 @@ use tare::edgeapp::EdgeApps;
 use tare_runtime::api::Operator;
 use tare_runtime::metrics::{Build, Metrics};
 
-use crate::markdown::Document;
+use crate::markdown::{Document, Fence};
 use crate::programs;
 use crate::tree;
 
@@ -27,10 +27,10 @@ fn the_operator_in_the_readme_compiles() {
         .iter()
         .find(|fence| fence.language == "rust");
     let block = block.expect("a block of Rust in README.md");
-    let shown: Vec<&str> = block.lines.iter().map(|line| line.text).collect();
     let compiled = include_str!("note.rs");
-    assert_eq!(shown.join("\n"), compiled.trim_end());
-    assert!(shown.len() <= 25, "{} lines, at most 25", shown.len());
+    assert_eq!(block.text(), compiled.trim_end());
+    let lines = block.lines.len();
+    assert!(lines <= 25, "{lines} lines, at most 25");
 }
 
 /// `page.rs` beside this file is compiled with these tests, and its test is one of them.
@@ -42,12 +42,7 @@ fn the_programs_in_the_page_of_the_library_compile() {
         .fences
         .iter()
         .filter(|fence| fence.language == "rust");
-    let shown: Vec<String> = blocks
-        .map(|block| {
-            let lines: Vec<&str> = block.lines.iter().map(|line| line.text).collect();
-            lines.join("\n")
-        })
-        .collect();
+    let shown: Vec<String> = blocks.map(Fence::text).collect();
     let compiled = [include_str!("page.rs"), include_str!("note.rs")];
     let compiled = compiled.map(|text| text.trim_end().to_owned());
     assert_eq!(shown, compiled);

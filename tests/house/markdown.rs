@@ -20,6 +20,13 @@ pub struct Fence<'a> {
     pub lines: Vec<Line<'a>>,
 }
 
+impl Fence<'_> {
+    pub fn text(&self) -> String {
+        let lines: Vec<&str> = self.lines.iter().map(|line| line.text).collect();
+        lines.join("\n")
+    }
+}
+
 /// A document, taken apart.
 #[derive(Debug, Default)]
 pub struct Document<'a> {

@@ -8,7 +8,7 @@
 //! measured. Leaves to others: when a rate
 //! is kept up (`analyse::at_rate`), and the points (`report::rate_sweep`).
 
-use crate::model::summary::{AtRate, Knee, LimitedBy, RatePoint};
+use crate::model::summary::{Knee, LimitedBy, RateOutcome, RatePoint};
 
 /// A machine, or a core, of which so much is in use has no room for more: what is left are waits and
 /// the parts of the kernel that nobody is charged for.
@@ -17,13 +17,17 @@ const IN_USE: f64 = 0.85;
 /// The knee of points by ascending rate. `cores` are those of the machine. A rate that was not measured is no limit where a
 /// higher one was kept up.
 pub fn knee(points: &[RatePoint], cores: Option<usize>) -> Knee {
-    let is_limit =
-        |point: &RatePoint| matches!(point.outcome, AtRate::NotKeptUp | AtRate::BrokeOff);
+    let is_limit = |point: &RatePoint| {
+        matches!(
+            point.outcome,
+            RateOutcome::NotKeptUp | RateOutcome::BrokeOff
+        )
+    };
     let limit = points.iter().position(is_limit).unwrap_or(points.len());
     let (below, above) = points.split_at(limit);
     let highest = below
         .iter()
-        .rposition(|point| point.outcome == AtRate::KeptUp);
+        .rposition(|point| point.outcome == RateOutcome::KeptUp);
     let per_s = highest.map(|n| below[n].per_s);
     let unknown = below.get(highest.map_or(0, |n| n + 1));
     let (limited_by, because) = match (unknown, above.first()) {
@@ -50,7 +54,7 @@ pub fn knee(points: &[RatePoint], cores: Option<usize>) -> Knee {
 
 /// What limited the first rate that was not kept up.
 fn limited(point: &RatePoint, cores: Option<usize>) -> (LimitedBy, String) {
-    if point.outcome == AtRate::BrokeOff {
+    if point.outcome == RateOutcome::BrokeOff {
         let because = point.because.as_deref().unwrap_or("the run broke off");
         return (
             LimitedBy::BrokeOff,
@@ -95,8 +99,8 @@ mod tests {
             max_ms: Some(90.0),
             censored: 0,
             outcome: match kept_up {
-                true => AtRate::KeptUp,
-                false => AtRate::NotKeptUp,
+                true => RateOutcome::KeptUp,
+                false => RateOutcome::NotKeptUp,
             },
             because: None,
             server_cpu_share: shares.map(|[server, _]| server),
@@ -129,26 +133,26 @@ mod tests {
             },
             Case {
                 name: "a rate between them was not measured",
-                points: vec![ok(5), of(10, AtRate::NotMeasured), ok(20)],
+                points: vec![ok(5), of(10, RateOutcome::NotMeasured), ok(20)],
                 want: (Some(20), LimitedBy::NotReached),
             },
             Case {
                 name: "the highest was not measured",
-                points: vec![ok(40), of(80, AtRate::NotMeasured)],
+                points: vec![ok(40), of(80, RateOutcome::NotMeasured)],
                 want: (Some(40), LimitedBy::NotMeasured),
             },
             Case {
                 name: "one was not measured, and the next one was too high",
                 points: vec![
                     ok(20),
-                    of(40, AtRate::NotMeasured),
-                    of(80, AtRate::NotKeptUp),
+                    of(40, RateOutcome::NotMeasured),
+                    of(80, RateOutcome::NotKeptUp),
                 ],
                 want: (Some(20), LimitedBy::NotMeasured),
             },
             Case {
                 name: "the operator crashed",
-                points: vec![ok(40), of(80, AtRate::BrokeOff)],
+                points: vec![ok(40), of(80, RateOutcome::BrokeOff)],
                 want: (Some(40), LimitedBy::BrokeOff),
             },
             Case {

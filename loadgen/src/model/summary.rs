@@ -9,7 +9,7 @@ pub mod rate_sweep;
 pub mod small_node;
 
 pub use crate::model::summary::claim::{Claim, ClaimMeaning, ClaimResult};
-pub use crate::model::summary::rate_sweep::{AtRate, Knee, LimitedBy, RatePoint, RateSweep};
+pub use crate::model::summary::rate_sweep::{Knee, LimitedBy, RateOutcome, RatePoint, RateSweep};
 pub use crate::model::summary::small_node::{OnSmallNode, SmallNode};
 
 use std::collections::BTreeMap;

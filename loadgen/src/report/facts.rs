@@ -42,6 +42,16 @@ pub struct OtherSchema {
     pub commit: Option<String>,
 }
 
+impl OtherSchema {
+    /// Of a bench that a loadgen with another schema has written.
+    pub fn of(evidence: &Evidence) -> Option<Self> {
+        let experiment: Value = evidence.read_json(EXPERIMENT).ok()?;
+        let schema = experiment["schema"].as_u64()?;
+        let commit = first_text(&experiment, &COMMIT).map(|commit| short(commit).to_owned());
+        (schema != u64::from(SCHEMA)).then_some(Self { schema, commit })
+    }
+}
+
 impl fmt::Display for OtherSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { schema, commit } = self;
@@ -101,13 +111,6 @@ impl Facts {
         self.description["schema"]
             .as_u64()
             .filter(|_| self.is_bench)
-    }
-
-    /// Of a bench that a loadgen with another schema has written.
-    pub fn other_schema(&self) -> Option<OtherSchema> {
-        let schema = self.schema()?;
-        let commit = self.text(&COMMIT).map(|commit| short(commit).to_owned());
-        (schema != u64::from(SCHEMA)).then_some(OtherSchema { schema, commit })
     }
 
     /// The commit of loadgen, and those of the programs that name another one.
@@ -175,11 +178,15 @@ impl Facts {
         })
     }
 
-    /// The first of these places that has a text.
     fn text(&self, places: &[&str]) -> Option<&str> {
-        let mut found = places.iter().filter_map(|at| self.description.pointer(at));
-        found.find_map(Value::as_str)
+        first_text(&self.description, places)
     }
+}
+
+/// The first of these places that has a text.
+fn first_text<'v>(description: &'v Value, places: &[&str]) -> Option<&'v str> {
+    let mut found = places.iter().filter_map(|at| description.pointer(at));
+    found.find_map(Value::as_str)
 }
 
 fn runs(evidence: &Evidence) -> anyhow::Result<Runs> {

@@ -9,7 +9,7 @@ use crate::analyse::knee::knee;
 use crate::analyse::statistics::median;
 use crate::model::cell::Kind;
 use crate::model::record;
-use crate::model::summary::{AtRate, RatePoint, RateSweep, Subject, Summary};
+use crate::model::summary::{RateOutcome, RatePoint, RateSweep, Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
 
 /// The sweep of one subject; `None` where it has no run at a rate.
@@ -41,13 +41,13 @@ fn point(per_s: u32, objects: usize, all: &[&record::Run], cores: Option<usize>)
     let runs: Vec<&record::Run> = valid.filter(|run| run.invalid_because.is_empty()).collect();
     let broke_off = || runs.iter().filter(|run| run.convergence.is_none());
     let outcome = match runs.is_empty() {
-        true => AtRate::NotMeasured,
-        false if kept_up(runs.iter().copied()) => AtRate::KeptUp,
-        false if broke_off().count() * 2 >= runs.len() => AtRate::BrokeOff,
-        false => AtRate::NotKeptUp,
+        true => RateOutcome::NotMeasured,
+        false if kept_up(runs.iter().copied()) => RateOutcome::KeptUp,
+        false if broke_off().count() * 2 >= runs.len() => RateOutcome::BrokeOff,
+        false => RateOutcome::NotKeptUp,
     };
     let because = match outcome {
-        AtRate::NotMeasured => all.iter().find_map(|run| run.invalid_because.first()),
+        RateOutcome::NotMeasured => all.iter().find_map(|run| run.invalid_because.first()),
         _ => broke_off().find_map(|run| run.failure.as_ref().map(|failure| &failure.reason)),
     };
     let converged: Vec<&record::Convergence> = runs
@@ -168,9 +168,9 @@ mod tests {
         assert_eq!(
             points,
             [
-                (1, true, AtRate::KeptUp),
-                (0, false, AtRate::NotMeasured),
-                (1, true, AtRate::KeptUp)
+                (1, true, RateOutcome::KeptUp),
+                (0, false, RateOutcome::NotMeasured),
+                (1, true, RateOutcome::KeptUp)
             ]
         );
         assert_eq!(sweep.points[1].because.as_deref(), Some("other programs"));
@@ -188,7 +188,7 @@ mod tests {
             });
         }
         let sweep = rate_sweep(runs.iter(), Some(2)).expect("runs at rates");
-        assert_eq!(sweep.points[1].outcome, AtRate::BrokeOff);
+        assert_eq!(sweep.points[1].outcome, RateOutcome::BrokeOff);
         let Knee {
             per_s,
             limited_by,

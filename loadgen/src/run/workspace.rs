@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::model::evidence::sums::hex;
 use crate::model::subject::{GoBuild, GoInstall, GoModule, GoWrapper, Subject};
 
 /// Where subjects are built: a checkout of Tare, or a folder of the user's cache.
@@ -194,12 +195,7 @@ fn made_in(made: &Path, subject: &Subject) -> PathBuf {
     // Of a wrapper the folder of the file is a part.
     let base = build.go_wrapper.as_ref().and(subject.base.as_ref());
     let how = serde_json::to_vec(&(build, base)).unwrap_or_default();
-    let digest = Sha256::digest(how);
-    let digest: String = digest
-        .iter()
-        .take(4)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let digest = hex(&Sha256::digest(how)[..4]);
     made.join("go").join(format!("{program}-{digest}"))
 }
 

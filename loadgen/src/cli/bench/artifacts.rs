@@ -10,6 +10,7 @@ use std::path::Path;
 use anyhow::Context;
 use sha2::{Digest, Sha256};
 
+use crate::model::evidence::sums::hex;
 use crate::model::record::Artifact;
 
 /// What `[run] artifacts` names, from the folder of the file.
@@ -73,10 +74,6 @@ pub fn digest(executable: Option<&str>, artifacts: &[Artifact]) -> String {
         sum.update(&artifact.sha256);
     }
     hex(&sum.finalize())
-}
-
-fn hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::cli::bench::args::BenchArgs;
 use crate::cli::bench::{artifacts, provenance};
 use crate::cli::command_line::word;
 use crate::model::control_plane::ControlPlane;
+use crate::model::evidence::sums::hex;
 use crate::model::plan::Plan;
 use crate::model::record::{Environment, Experiment, Origin, RunMachine, SubjectRecord};
 use crate::model::subject;
@@ -207,8 +208,7 @@ fn shown(program: &Path, workspace: &Path) -> String {
 }
 
 fn sha256(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(bytes))
 }
 
 /// Target triple of loadgen itself, which cargo builds for as it builds the subjects.

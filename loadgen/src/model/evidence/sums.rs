@@ -150,11 +150,12 @@ pub fn sha256(path: &Path) -> io::Result<String> {
             bytes => hasher.update(&block[..bytes]),
         }
     }
-    Ok(hasher
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    Ok(hex(&hasher.finalize()))
+}
+
+/// A digest, or the first bytes of one, in hexadecimal digits.
+pub fn hex(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub struct RatePoint {
     pub max_ms: Option<f64>,
     /// Objects that were not ready at the deadline, of all runs.
     pub censored: u64,
-    pub outcome: AtRate,
+    pub outcome: RateOutcome,
     /// Why a run broke off or is not valid: the reason of the first.
     pub because: Option<String>,
     /// Of the machine's CPU, while objects became ready: API server, datastore and generator; median.
@@ -48,7 +48,7 @@ pub struct RatePoint {
 /// Whether a subject kept up at a rate (`analyse::at_rate`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum AtRate {
+pub enum RateOutcome {
     /// In more than half of the valid runs.
     KeptUp,
     NotKeptUp,
@@ -58,13 +58,13 @@ pub enum AtRate {
     NotMeasured,
 }
 
-impl AtRate {
+impl RateOutcome {
     pub fn words(self) -> &'static str {
         match self {
-            AtRate::KeptUp => "yes",
-            AtRate::NotKeptUp => "no",
-            AtRate::BrokeOff => "broke off",
-            AtRate::NotMeasured => "no valid run",
+            RateOutcome::KeptUp => "yes",
+            RateOutcome::NotKeptUp => "no",
+            RateOutcome::BrokeOff => "broke off",
+            RateOutcome::NotMeasured => "no valid run",
         }
     }
 }

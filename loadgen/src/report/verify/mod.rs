@@ -21,7 +21,7 @@ use std::path::Path;
 use crate::model::evidence::origin::{ORIGIN, Origin};
 use crate::model::evidence::sums::Difference;
 use crate::model::evidence::{EXPERIMENT, Error, Evidence};
-use crate::report::facts::{Facts, OtherSchema};
+use crate::report::facts::OtherSchema;
 use crate::report::validate;
 
 /// What is wrong in one file.
@@ -67,13 +67,16 @@ pub struct Findings {
 /// The folder, or what says where it comes from (`experiment.json`, `origin.json`), cannot be read.
 pub fn verify(evidence: &Evidence) -> Result<Findings, validate::Error> {
     if is_of_a_command(evidence) {
-        return Ok(of_a_command(evidence)?);
+        return Ok(Findings {
+            origin: Some(evidence.read_json(ORIGIN)?),
+            ..by_hash(evidence)?
+        });
     }
-    if let Some(other) = Facts::read(evidence.root())
-        .ok()
-        .and_then(|facts| facts.other_schema())
-    {
-        return Ok(of_another_schema(evidence, other)?);
+    if let Some(other) = OtherSchema::of(evidence) {
+        return Ok(Findings {
+            other_schema: Some(other),
+            ..by_hash(evidence)?
+        });
     }
     let files = files(evidence)?;
     let mut found = Findings {
@@ -110,20 +113,10 @@ pub fn is_of_a_command(evidence: &Evidence) -> bool {
     evidence.path(ORIGIN).is_file() && !evidence.path(EXPERIMENT).is_file()
 }
 
-fn of_another_schema(evidence: &Evidence, other: OtherSchema) -> Result<Findings, Error> {
+/// Nothing but hashes.
+fn by_hash(evidence: &Evidence) -> Result<Findings, Error> {
     let hashes = evidence.check_sums()?;
     Ok(Findings {
-        other_schema: Some(other),
-        hashed: hashes.same,
-        problems: hashes.differences.into_iter().map(Problem::from).collect(),
-        ..Findings::default()
-    })
-}
-
-fn of_a_command(evidence: &Evidence) -> Result<Findings, Error> {
-    let hashes = evidence.check_sums()?;
-    Ok(Findings {
-        origin: Some(evidence.read_json(ORIGIN)?),
         hashed: hashes.same,
         problems: hashes.differences.into_iter().map(Problem::from).collect(),
         ..Findings::default()

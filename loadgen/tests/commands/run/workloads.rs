@@ -255,13 +255,7 @@ pub fn added_by_the_cluster() {
     }
     let output = running.wait_with_output().expect("it ends");
     assert_success(&output);
-    assert_eq!(
-        simulated_cluster
-            .names("namespaces")
-            .iter()
-            .find(|it| *it == own),
-        None
-    );
+    assert_eq!(simulated_cluster.left(), Vec::<String>::new());
 
     let running = simulated_cluster.start(&["run", "configmaps", "--count", "5", "--idle-s", "4"]);
     let own = || {

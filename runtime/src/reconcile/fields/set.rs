@@ -125,6 +125,25 @@ impl<'de: 'a, 'a> Deserialize<'de> for Set<'a> {
 #[derive(Deserialize)]
 struct Element<'a>(#[serde(borrow)] Cow<'a, str>);
 
+/// What one manager has written, with its paths as `F`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "F: Deserialize<'de>"))]
+struct Entry<'a, F> {
+    #[serde(borrow, default)]
+    manager: Cow<'a, str>,
+    #[serde(borrow, default)]
+    operation: Cow<'a, str>,
+    #[serde(borrow, default)]
+    subresource: Cow<'a, str>,
+    fields_v1: Option<F>,
+}
+
+/// The entries of `managedFields`; none where it is not what a server writes.
+fn entries<'a, F: Deserialize<'a>>(json: &'a str) -> Vec<Entry<'a, F>> {
+    let entries = serde_json::from_str::<Option<Vec<Entry<'a, F>>>>(json);
+    entries.ok().flatten().unwrap_or_default()
+}
+
 /// The owners of the fields of one object.
 #[derive(Debug, Default)]
 pub(crate) struct Managed<'a> {
@@ -138,20 +157,7 @@ impl<'a> Managed<'a> {
     /// Decodes `managedFields` for the manager `ours`. A subresource is somebody else's: nothing of ours writes one of
     /// a child. The entry at `copy` counts as ours.
     pub(crate) fn decode(json: Option<&'a str>, ours: &str, copy: Option<usize>) -> Self {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Entry<'a> {
-            #[serde(borrow, default)]
-            manager: Cow<'a, str>,
-            #[serde(borrow, default)]
-            operation: Cow<'a, str>,
-            #[serde(borrow, default)]
-            subresource: Cow<'a, str>,
-            #[serde(borrow, default)]
-            fields_v1: Option<Set<'a>>,
-        }
-        let entries = json.map(serde_json::from_str::<Option<Vec<Entry<'a>>>>);
-        let entries = entries.and_then(Result::ok).flatten().unwrap_or_default();
+        let entries: Vec<Entry<'a, Set<'a>>> = json.map(entries).unwrap_or_default();
         let mut managed = Self::default();
         for (at, entry) in entries.into_iter().enumerate() {
             let Some(fields) = entry.fields_v1.filter(|fields| !fields.is_leaf()) else {
@@ -177,17 +183,9 @@ impl<'a> Managed<'a> {
 /// The place of the entry that bears the annotation `mark` where none of the manager `ours` does: who wrote our mark has made
 /// the object from a copy of ours.
 pub(crate) fn copy_of(json: &str, ours: &str, mark: &str) -> Option<usize> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Entry<'a> {
-        #[serde(borrow, default)]
-        manager: Cow<'a, str>,
-        #[serde(borrow, default)]
-        fields_v1: Option<&'a RawValue>,
-    }
-    let entries: Vec<Entry<'_>> = serde_json::from_str(json).ok()?;
+    let entries = entries::<&RawValue>(json);
     let field = format!("\"f:{mark}\"");
-    let bears = |entry: &&Entry<'_>| {
+    let bears = |entry: &&Entry<'_, &RawValue>| {
         let fields = entry.fields_v1.map(RawValue::get);
         fields.is_some_and(|fields| fields.contains(&field))
     };
