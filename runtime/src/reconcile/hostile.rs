@@ -21,7 +21,7 @@ fn value() -> impl Strategy<Value = Value> {
     ];
     leaf.prop_recursive(5, 40, 4, |inner| {
         prop_oneof![
-            1 => vec(inner.clone(), 0..4).prop_map(Value::from),
+            1 => vec(inner.clone().prop_map(item), 0..4).prop_map(Value::from),
             3 => btree_map(select(&FIELDS[..]), inner, 0..5).prop_map(|map| {
                 map.into_iter().map(|(key, value)| (key.to_owned(), of_key(key, value))).collect()
             }),
@@ -35,6 +35,14 @@ fn of_key(key: &str, value: Value) -> Value {
         Value::Object(_) | Value::Array(_) if KEYS.contains(&key) => json!(1),
         value => value,
     }
+}
+
+/// What tells the items of a list apart is there: no server takes an item whose key is `null`.
+fn item(mut item: Value) -> Value {
+    if let Value::Object(members) = &mut item {
+        members.retain(|key, value| !KEYS.contains(&key.as_str()) || !value.is_null());
+    }
+    item
 }
 
 fn object() -> impl Strategy<Value = Value> {
@@ -70,6 +78,68 @@ fn fields(value: &Value, take: &mut dyn FnMut() -> bool) -> Value {
         set.insert(".".to_owned(), json!({}));
     }
     set.into()
+}
+
+/// What stays of a manager's `set` when somebody else's write makes `after` of `before`: as in kube-apiserver, a field
+/// that changed or went is its owner's no more.
+fn left_of(set: &Value, before: &Value, after: &Value) -> Value {
+    let child = |value: &Value, step: &str| match step.split_once(':') {
+        Some(("f", key)) => value.get(key).cloned(),
+        Some(("k", key)) => {
+            let key: Value = serde_json::from_str(key).unwrap_or_default();
+            value
+                .as_array()?
+                .iter()
+                .find(|item| item["name"] == key["name"])
+                .cloned()
+        }
+        _ => None,
+    };
+    let mut left = Map::new();
+    for (step, below) in set.as_object().into_iter().flatten() {
+        if step == "." {
+            left.insert(step.clone(), below.clone());
+        } else if let (Some(before), Some(after)) = (child(before, step), child(after, step)) {
+            let is_leaf = below.as_object().is_none_or(Map::is_empty);
+            if !is_leaf || before == after {
+                let below_left = left_of(below, &before, &after);
+                // A branch of which nothing is left names nothing: kept, it would say that all of the field is theirs.
+                if is_leaf || below_left != json!({}) {
+                    left.insert(step.clone(), below_left);
+                }
+            }
+        }
+    }
+    left.into()
+}
+
+/// What a write that makes `after` of `before` gives to its manager; `None`: nothing.
+fn written(before: &Value, after: &Value) -> Option<Value> {
+    let null = Value::Null;
+    let mut set = Map::new();
+    match after {
+        _ if before == after => return None,
+        Value::Object(members) => {
+            for (key, value) in members {
+                if let Some(below) = written(before.get(key).unwrap_or(&null), value) {
+                    set.insert(format!("f:{key}"), below);
+                }
+            }
+        }
+        Value::Array(items) if items.iter().all(|item| item["name"].is_string()) => {
+            let old = |item: &Value| {
+                let mut old = before.as_array()?.iter();
+                old.find(|old| old["name"] == item["name"])
+            };
+            for item in items {
+                if let Some(below) = written(old(item).unwrap_or(&null), item) {
+                    set.insert(format!("k:{}", json!({"name": item["name"]})), below);
+                }
+            }
+        }
+        _ => {}
+    }
+    Some(set.into())
 }
 
 fn mark(digest: u64) -> Option<Mark> {
@@ -116,12 +186,16 @@ proptest! {
         let mut take = others.iter().cycle();
         let theirs = fields(&actual, &mut || *take.next().unwrap_or(&true));
         let entry = |manager: &str, fields: Value| json!({"manager": manager, "operation": "Update", "fieldsV1": fields});
-        let managed = json!([entry("tare", ours), entry("other", theirs)]).to_string();
+        let managed = json!([entry("tare", ours.clone()), entry("other", theirs.clone())]).to_string();
         let others = if stay { Others::Stay } else { Others::Yield };
         let before = found(&actual, of.and_then(mark), Some(&managed));
         let Some(correction) = correct(&planned(&plan), &before, others) else { return Ok(()) };
         let patched = merged(&actual, &correction.patch.into());
-        // What is planned is ours then; the rest of the sets does not matter to it.
+        let [ours, theirs] = [ours, theirs].map(|set| left_of(&set, &actual, &patched));
+        let written = written(&actual, &patched).unwrap_or_default();
+        let managed = json!([
+            entry("tare", ours), entry("tare", written), entry("tare", json!({"f:mark": {}})), entry("other", theirs),
+        ]).to_string();
         let after = found(&patched, mark(1), Some(&managed));
         let again = correct(&planned(&plan), &after, others);
         let again = again.map(|again| again.path);
