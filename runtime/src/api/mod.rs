@@ -31,8 +31,8 @@ pub use crate::api::operator::{
     Writes,
 };
 pub(crate) use crate::api::operator::{
-    is_labelled, is_namespaced, is_observed, may_be_elsewhere, may_be_labelled, needs_worker,
-    prefix_of,
+    is_labelled, is_namespaced, is_observed, mark_annotation, may_be_elsewhere, may_be_labelled,
+    needs_worker, prefix_of,
 };
 pub use crate::api::plan::{Plan, Requeue};
 pub use crate::api::reference::{By, Reference, References};

@@ -244,6 +244,14 @@ pub(crate) fn is_labelled<O: Operator>(child: &Child) -> bool {
     may_be_labelled::<O>() && child.namespace.is_some()
 }
 
+/// The annotation on each child that says which plan it was written from: `<group>/plan`.
+pub(crate) fn mark_annotation<O: Operator>() -> String {
+    match &*O::Resource::group(&()) {
+        "" => "plan".to_owned(),
+        group => format!("{group}/plan"),
+    }
+}
+
 /// Whether there is anything for [`Operator::observe`] to find.
 pub(crate) fn is_observed<O: Operator>() -> bool {
     TypeId::of::<O::Observed>() != TypeId::of::<()>()

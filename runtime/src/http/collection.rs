@@ -3,7 +3,31 @@
 //! Guarantees: a token and a selector are encoded. Leaves to others: which collections there are (`paths`, `free`),
 //! sending requests.
 
+use std::sync::Arc;
+
 use crate::http::request::{METADATA, METADATA_LIST, WHOLE, encode};
+
+/// What a list keeps of the `managedFields` of an object that has a generation. (Without one they say whether anybody has
+/// changed it, and are kept.)
+#[derive(Debug, Clone)]
+pub(crate) enum ManagedFields {
+    None,
+    /// The managers, and which of them have written the annotation that has this name there.
+    Of(Arc<str>),
+    All,
+}
+
+impl ManagedFields {
+    /// Those of the annotation `name`.
+    pub fn of(name: &str) -> Self {
+        Self::Of(format!("f:{name}").into())
+    }
+
+    /// Whether the annotation with this name in `managedFields` is kept.
+    pub fn keeps(&self, name: &[u8]) -> bool {
+        matches!(self, Self::Of(kept) if kept.as_bytes() == name)
+    }
+}
 
 /// A collection that is listed and watched.
 #[derive(Debug, Clone)]
@@ -17,7 +41,7 @@ pub struct Collection {
     /// What a watch of it returns, and what a list.
     watched_as: &'static str,
     listed_as: &'static str,
-    is_whole: bool,
+    managed: ManagedFields,
     /// Its objects are in no namespace.
     is_of_cluster: bool,
 }
@@ -33,7 +57,7 @@ impl Collection {
             selectors: Default::default(),
             watched_as: WHOLE,
             listed_as: WHOLE,
-            is_whole: false,
+            managed: ManagedFields::None,
             is_of_cluster: false,
         }
     }
@@ -76,10 +100,10 @@ impl Collection {
         self
     }
 
-    /// Listed with all that an object has.
+    /// Listed with so much of the managedFields.
     #[must_use]
-    pub fn whole(mut self) -> Self {
-        self.is_whole = true;
+    pub(crate) fn listed_with(mut self, managed: ManagedFields) -> Self {
+        self.managed = managed;
         self
     }
 
@@ -88,9 +112,9 @@ impl Collection {
         self.listed_as
     }
 
-    /// Whether a list keeps all that an object has.
-    pub fn is_whole(&self) -> bool {
-        self.is_whole
+    /// What a list keeps of the managedFields.
+    pub(crate) fn managed(&self) -> &ManagedFields {
+        &self.managed
     }
 
     /// The path of the collection.

@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use kube::core::Resource;
 
-use crate::api::{Kind, MANAGED_BY_LABEL, Operator, is_namespaced, may_be_labelled};
-use crate::http::collection::Collection;
+use crate::api::{
+    Kind, MANAGED_BY_LABEL, Operator, is_namespaced, mark_annotation, may_be_labelled,
+};
+use crate::http::collection::{Collection, ManagedFields};
 use crate::http::request::encode;
 use crate::model::{
     KindId, ObjectKey, PartialMetadata, Uid, group, owner_label_value, sealed_uid, uid_in,
@@ -107,12 +109,17 @@ impl Paths {
         };
         let plural = <O::Resource as Resource>::plural(&());
         let ours = format!("{MANAGED_BY_LABEL}={}", O::NAME);
+        let mark = ManagedFields::of(&mark_annotation::<O>());
         let children = O::KINDS.iter().map(|kind| {
             let ours = Some(ours.as_str());
-            // Their managedFields say whether a mark is ours.
             let parts = collection(kind.api_version, kind.plural, kind.namespaced, ours);
-            let whole = |part: Arc<Collection>| Arc::new(Arc::unwrap_or_clone(part).whole());
-            parts.into_iter().map(whole).collect()
+            // Whether a mark is ours.
+            let marked =
+                |part: Arc<Collection>| Arc::unwrap_or_clone(part).listed_with(mark.clone());
+            parts
+                .into_iter()
+                .map(|part| Arc::new(marked(part)))
+                .collect()
         });
         let references = O::REFERENCES.iter().map(|kind| {
             let mut named = collection(kind.api_version, kind.plural, kind.namespaced, None);

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use crate::api::{Child, Kind, Operator, Owner, Writes, is_labelled};
+use crate::api::{Child, Kind, Operator, Owner, Writes, is_labelled, mark_annotation};
 use crate::http::paths::Paths;
 use crate::http::permission;
 use crate::http::permission::Permission;
@@ -43,7 +43,7 @@ use crate::metrics::Verb;
 use crate::model::{KindId, PartialObject, Uid};
 use crate::reconcile::child::Actual;
 use crate::reconcile::failure::Interrupt;
-use crate::reconcile::fields::{Correction, Created, Mark, Planned, annotation};
+use crate::reconcile::fields::{Correction, Created, Mark, Planned};
 use crate::reconcile::{APPLY_PATCH, JSON, MERGE_PATCH, failure, whole};
 
 /// A resourceVersion that no object has: an apply with it only creates.
@@ -81,7 +81,7 @@ impl<O: Operator> ChildRequests<O> {
         Self {
             api,
             paths,
-            mark: annotation::<O>(),
+            mark: mark_annotation::<O>(),
             operator: PhantomData,
         }
     }

@@ -8,14 +8,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::api::{Child, Operator, Owner, OwnerStatus, Requeue, Status, kind_index};
+use crate::api::{
+    Child, Operator, Owner, OwnerStatus, Requeue, Status, kind_index, mark_annotation,
+};
 use crate::http::request::Api;
 use crate::model::{
     Content, KindId, Meta, ObjectKey, OwnerState, PartialObject, Retention, Triggers,
 };
 use crate::reconcile::child::{Actual, last_applied, planned, planned_body};
 use crate::reconcile::child_names::{ChildNames, is_planned};
-use crate::reconcile::fields::{Others, annotation, correct, is_as_listed};
+use crate::reconcile::fields::{Others, correct, is_as_listed};
 use crate::reconcile::owner;
 use crate::relist::{Compare, Comparison, Coverage};
 
@@ -39,7 +41,7 @@ impl<O: Operator> Comparer<O> {
             api,
             names,
             retention,
-            mark: annotation::<O>(),
+            mark: mark_annotation::<O>(),
         }
     }
 

@@ -51,7 +51,7 @@ impl Answer {
         let body = api.open(Verb::List, request).await?;
         Ok(Self {
             body: Some(body),
-            items: Items::new(OBJECT_BYTES, collection.is_whole()),
+            items: Items::new(OBJECT_BYTES, collection.managed().clone()),
         })
     }
 

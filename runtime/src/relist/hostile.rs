@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::json;
 
-use crate::http::collection::Collection;
+use crate::http::collection::{Collection, ManagedFields};
 use crate::http::request::{Api, ApiError};
 use crate::metrics::Metrics;
 use crate::relist::answer::Answer;
@@ -26,7 +26,7 @@ const ITEM_BYTES: usize = 400;
 type Read = (Vec<Option<Vec<u8>>>, Vec<u8>, usize);
 
 fn read(pieces: &[&[u8]]) -> Read {
-    let mut items = Items::new(ITEM_BYTES, false);
+    let mut items = Items::new(ITEM_BYTES, ManagedFields::of("plan"));
     let (mut all, mut most) = (Vec::new(), 0);
     for piece in pieces {
         items.push(piece);

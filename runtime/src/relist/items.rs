@@ -1,10 +1,11 @@
 //! Cuts a list into its items while it is received, without `managedFields` where an item has a generation: they are
-//! half of its bytes, and the generation says whether anybody has changed it.
+//! half of its bytes, and the generation says whether anybody has changed it. Of them stays who has written one
+//! annotation, where that is asked for.
 //!
 //! Guarantees: pure. For well-formed JSON an item differs from what was sent only in white space and in the
-//! member `metadata.managedFields`, if that comes after `metadata.generation`, wherever the bytes are cut. What is held are the items that were received
-//! and not read. An item that is larger than its bound is not held, and counts as an item that cannot be
-//! read.
+//! member `metadata.managedFields`, if that comes after `metadata.generation`, wherever the bytes are cut. What is held
+//! are the items that were received and not read. An item that is larger than its bound is not held, and counts as an
+//! item that cannot be read.
 //! Leaves to others: decoding (`pages`) and bounds on the list. The server is trusted to send well-formed
 //! JSON.
 
@@ -14,6 +15,7 @@ use std::ops::Range;
 use memchr::memchr2;
 
 use crate::http::buffer::append;
+use crate::http::collection::ManagedFields;
 
 /// The buffer shrinks to this after a large item, bytes.
 const KEPT_BYTES: usize = 16 << 10;
@@ -30,11 +32,11 @@ pub(crate) struct Items {
     /// Where the item that is being received begins in `kept`.
     item_at: Option<usize>,
     item_bytes: usize,
-    is_whole: bool,
+    managed: ManagedFields,
     depth: usize,
     /// Bit n: what was opened at depth n is an object.
     objects: u64,
-    /// Bit n: the value at hand at depth n belongs to the key that leads to an item's metadata.
+    /// Bit n: the value at hand at depth n belongs to the key of [`PATH`].
     on_path: u64,
     text: Text,
     /// The next text is a key.
@@ -70,22 +72,31 @@ enum Text {
     },
 }
 
-/// Keys that lead to it, by depth: `{"items": [{"metadata": {"managedFields": …}}]}`.
-const ITEMS: (usize, &[u8]) = (1, b"items");
-const METADATA: (usize, &[u8]) = (3, b"metadata");
-const GENERATION: (usize, &[u8]) = (4, b"generation");
-const LEFT_OUT: (usize, &[u8]) = (4, b"managedFields");
+/// What leads to an annotation in managedFields, each key with its depth, but for the name of the annotation:
+/// `{"items": [{"metadata": {"managedFields": [{"fieldsV1": {"f:metadata": {"f:annotations": {}}}}]}}]}`.
+const PATH: [(usize, &[u8]); 6] = [
+    (ITEMS, b"items"),
+    (3, b"metadata"),
+    (MANAGED, b"managedFields"),
+    (ENTRY, b"fieldsV1"),
+    (7, b"f:metadata"),
+    (8, b"f:annotations"),
+];
+const ITEMS: usize = 1;
+const MANAGED: usize = 4;
+const ENTRY: usize = 6;
+const ANNOTATION: usize = 9;
 
 impl Items {
-    /// Items of at most `item_bytes`. `is_whole`: with their managedFields.
-    pub fn new(item_bytes: usize, is_whole: bool) -> Self {
+    /// Items of at most `item_bytes` each, with so much of their managedFields.
+    pub fn new(item_bytes: usize, managed: ManagedFields) -> Self {
         Self {
             kept: Vec::new(),
             frame: Vec::new(),
             whole: VecDeque::new(),
             item_at: None,
             item_bytes,
-            is_whole,
+            managed,
             depth: 0,
             objects: 0,
             on_path: 0,
@@ -137,48 +148,52 @@ impl Items {
         }
     }
 
-    /// Takes what was received.
-    pub fn push(&mut self, mut bytes: &[u8]) {
-        while let Some((&byte, rest)) = bytes.split_first() {
+    /// Takes what was received. It is copied in runs: from what is left out to what is left out.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let (mut run, mut at) = (0, 0);
+        while let Some(&byte) = bytes.get(at) {
             match self.text {
                 Text::Outside => {
-                    self.outside(byte);
-                    bytes = rest;
+                    self.outside(byte, bytes, at, &mut run);
+                    at += 1;
                 }
                 Text::Escaped { key } => {
-                    self.keep(&[byte]);
                     self.text = if key { Text::Key } else { Text::Value };
-                    bytes = rest;
+                    at += 1;
                 }
                 Text::Key | Text::Value => {
                     let key = self.text == Text::Key;
-                    let end = memchr2(b'"', b'\\', bytes).unwrap_or(bytes.len());
-                    self.keep(&bytes[..end]);
-                    let Some(&byte) = bytes.get(end) else { return };
-                    bytes = &bytes[end + 1..];
-                    if byte == b'\\' {
-                        self.keep(&[byte]);
+                    let Some(end) = memchr2(b'"', b'\\', &bytes[at..]) else {
+                        break;
+                    };
+                    at += end + 1;
+                    if bytes[at - 1] == b'\\' {
                         self.text = Text::Escaped { key };
                     } else {
                         self.text = Text::Outside;
-                        self.keep(&[byte]);
-                        if key {
+                        if key && self.without.is_none() && self.depth <= ANNOTATION {
+                            self.keep(&bytes[run..at]);
+                            run = at;
                             self.key_ended();
                         }
                     }
                 }
             }
         }
+        self.keep(&bytes[run..]);
     }
 
-    fn outside(&mut self, byte: u8) {
+    /// Takes the byte at `at`, which is in no text. The bytes from `run` on are kept and not copied yet.
+    fn outside(&mut self, byte: u8, bytes: &[u8], at: usize, run: &mut usize) {
+        let mut is_dropped = false;
         match byte {
             b'"' => {
                 self.text = if self.key_next && self.in_object() {
-                    self.key_at = match self.item_at {
+                    let copied = match self.item_at {
                         Some(_) => self.kept.len(),
                         None => self.frame.len(),
                     };
+                    self.key_at = copied + at - *run;
                     Text::Key
                 } else {
                     Text::Value
@@ -187,18 +202,19 @@ impl Items {
             }
             b'{' | b'[' => {
                 if byte == b'{' && self.in_items() {
+                    self.keep(&bytes[*run..at]);
+                    *run = at;
                     self.item_at = Some(self.kept.len());
                     (self.too_large, self.has_generation) = (false, false);
                 }
-                self.keep(&[byte]);
                 self.depth += 1;
                 self.opened(byte == b'{');
                 self.key_next = byte == b'{';
-                return;
             }
             b'}' | b']' => {
                 if self.without == Some(self.depth) {
                     self.without = None;
+                    *run = at;
                     // The member before it now is the last one.
                     if self.kept.last() == Some(&b',') {
                         self.kept.pop();
@@ -208,57 +224,70 @@ impl Items {
                 self.key_next = false;
                 if self.in_items()
                     && byte == b'}'
-                    && let Some(at) = self.item_at
+                    && let Some(from) = self.item_at
                 {
-                    self.keep(&[byte]);
+                    self.keep(&bytes[*run..=at]);
+                    *run = at + 1;
                     self.item_at = None;
                     let whole = !std::mem::take(&mut self.too_large);
-                    let item = at..self.kept.len();
+                    let item = from..self.kept.len();
                     self.whole.push_back(whole.then_some(item));
-                    return;
                 }
             }
             b',' if self.in_items() => {
                 self.key_next = false;
-                return;
+                is_dropped = true;
             }
             b',' => {
                 self.key_next = self.in_object();
                 if self.without == Some(self.depth) {
                     self.without = None;
-                    return;
+                    *run = at + 1;
                 }
             }
-            byte if byte.is_ascii_whitespace() => return,
-            _ => {}
+            byte => is_dropped = byte.is_ascii_whitespace(),
         }
-        self.keep(&[byte]);
+        if is_dropped {
+            self.keep(&bytes[*run..at]);
+            *run = at + 1;
+        }
     }
 
+    /// Where the key at hand leads, and whether it is left out with its value.
     fn key_ended(&mut self) {
-        if self.without.is_some() {
-            return;
-        }
         let target = match self.item_at {
             Some(_) => &self.kept,
             None => &self.frame,
         };
         let key = target.get(self.key_at + 1..target.len().saturating_sub(1));
-        let is = |(depth, name): (usize, &[u8])| self.depth == depth && key == Some(name);
-        let at_items = is(ITEMS);
-        let in_list = self.objects & (1 << (ITEMS.0 + 1)) == 0;
-        let at_metadata = is(METADATA) && in_list && self.on_path & (1 << ITEMS.0) != 0;
-        let in_metadata = self.on_path & (1 << METADATA.0) != 0;
-        let has_generation = self.has_generation || (is(GENERATION) && in_metadata);
-        let left_out = !self.is_whole && is(LEFT_OUT) && in_metadata && has_generation;
-        self.has_generation = has_generation;
-        if self.depth == ITEMS.0 || self.depth == METADATA.0 {
-            let bit = 1 << self.depth;
-            self.on_path &= !bit;
-            if at_items || at_metadata {
-                self.on_path |= bit;
+        let key = key.unwrap_or_default();
+        let step = PATH.iter().position(|(depth, _)| *depth == self.depth);
+        let before = match step {
+            Some(step) => step.checked_sub(1).map(|before| PATH[before].0),
+            None if self.depth == ANNOTATION => PATH.last().map(|(depth, _)| *depth),
+            None => return,
+        };
+        let in_list = self.objects & (1 << (ITEMS + 1)) == 0;
+        let is_led = before.is_none_or(|depth| in_list && self.on_path & (1 << depth) != 0);
+        let is_next = is_led
+            && match step {
+                Some(step) => PATH[step].1 == key,
+                None => self.managed.keeps(key),
+            };
+        let in_metadata = is_led && self.depth == MANAGED;
+        self.has_generation |= in_metadata && key == b"generation";
+        let left_out = match self.depth {
+            _ if !is_led || matches!(self.managed, ManagedFields::All) => false,
+            MANAGED if matches!(self.managed, ManagedFields::None) => {
+                is_next && self.has_generation
             }
-        }
+            // Where there is no generation, nothing below is on the path.
+            ENTRY => !is_next && key != b"manager",
+            depth => depth > MANAGED && !is_next,
+        };
+        let is_next = is_next && (self.depth != MANAGED || self.has_generation);
+        let bit = 1 << self.depth;
+        self.on_path = (self.on_path & !bit) | (u64::from(is_next) << self.depth);
         if left_out {
             self.kept.truncate(self.key_at);
             self.without = Some(self.depth);
@@ -266,7 +295,7 @@ impl Items {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        if self.without.is_some() {
+        if self.without.is_some() || bytes.is_empty() {
             return;
         }
         let Some(at) = self.item_at else {
@@ -282,9 +311,9 @@ impl Items {
 
     /// Between the items of the list.
     fn in_items(&self) -> bool {
-        self.depth == ITEMS.0 + 1
-            && self.objects & (1 << (ITEMS.0 + 1)) == 0
-            && self.on_path & (1 << ITEMS.0) != 0
+        self.depth == ITEMS + 1
+            && self.objects & (1 << (ITEMS + 1)) == 0
+            && self.on_path & (1 << ITEMS) != 0
             && self.without.is_none()
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures::stream::{BoxStream, StreamExt, unfold};
 
-use crate::http::collection::Collection;
+use crate::http::collection::{Collection, ManagedFields};
 use crate::http::request::{Api, ApiError};
 use crate::model::{KindId, ObjectKey, PartialObject};
 use crate::relist::pages::{ListError, Pages};
@@ -57,7 +57,7 @@ impl Pass {
         began_ms: u64,
     ) -> Self {
         let parts = parts.into_iter().cloned().map(|part| match purpose {
-            Purpose::All { .. } => part.whole(),
+            Purpose::All { .. } => part.listed_with(ManagedFields::All),
             Purpose::Naming => part,
             Purpose::Marked { .. } => part.listed_as_metadata(),
         });

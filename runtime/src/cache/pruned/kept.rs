@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::api::Operator;
+use crate::api::{Operator, mark_annotation};
 use crate::cache::ChildUpdate;
 use crate::model::{
     Body, Content, KindId, ObjectKey, OwnerObject, OwnerState, SeenChild, SeenChildren, Triggers,
@@ -14,7 +14,7 @@ use crate::model::{
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, planned_body};
 use crate::reconcile::child_records::id as child_id;
-use crate::reconcile::fields::{Others, annotation, correct};
+use crate::reconcile::fields::{Others, correct};
 use crate::reconcile::owner;
 
 /// What is retained of one owner.
@@ -154,7 +154,9 @@ impl Kept {
             let kind = seen.kind.of(O::KINDS)?;
             let held = child::held(line);
             let actual = match &held {
-                Content::Held(json) => Actual::of::<O>(json, kind.status, &annotation::<O>()).ok(),
+                Content::Held(json) => {
+                    Actual::of::<O>(json, kind.status, &mark_annotation::<O>()).ok()
+                }
                 _ => None,
             };
             let body = child

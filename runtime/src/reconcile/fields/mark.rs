@@ -9,10 +9,6 @@
 
 use std::fmt;
 
-use kube::Resource;
-
-use crate::api::Operator;
-
 /// Which plan a child was written from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
@@ -46,14 +42,6 @@ impl fmt::Display for Mark {
             0 => Ok(()),
             immutable => write!(f, "-{immutable:x}"),
         }
-    }
-}
-
-/// The name of the annotation.
-pub(crate) fn annotation<O: Operator>() -> String {
-    match &*O::Resource::group(&()) {
-        "" => "plan".to_owned(),
-        group => format!("{group}/plan"),
     }
 }
 

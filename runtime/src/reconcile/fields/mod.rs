@@ -30,7 +30,7 @@ use crate::reconcile::fields::merge::{Basis, Merge};
 use crate::reconcile::fields::patch::merge_patch;
 use crate::reconcile::fields::set::{Managed, may_be_atomic, taken_over};
 
-pub(crate) use crate::reconcile::fields::mark::{Mark, annotation};
+pub(crate) use crate::reconcile::fields::mark::Mark;
 pub(crate) use crate::reconcile::fields::merge::Others;
 pub(crate) use crate::reconcile::fields::patch::Created;
 #[cfg(test)]

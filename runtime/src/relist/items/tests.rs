@@ -4,9 +4,11 @@ use super::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+const MARK: &str = "a/plan";
+
 /// The list put together again.
-fn strip(text: &str, piece: usize) -> Value {
-    let mut items = Items::new(1 << 20, false);
+fn strip(text: &str, piece: usize, managed: &ManagedFields) -> Value {
+    let mut items = Items::new(1 << 20, managed.clone());
     let mut read = Vec::new();
     for bytes in text.as_bytes().chunks(piece) {
         items.push(bytes);
@@ -27,21 +29,60 @@ fn parse(bytes: &[u8]) -> Value {
 }
 
 /// The expected result: the same list, decoded and without the member where there is a generation.
-fn wanted(list: &Value) -> Value {
+fn wanted(list: &Value, managed: &ManagedFields) -> Value {
     let mut list = list.clone();
     for item in list["items"].as_array_mut().into_iter().flatten() {
         if let Some(metadata) = item.get_mut("metadata").and_then(Value::as_object_mut)
             && metadata.contains_key("generation")
         {
-            metadata.remove("managedFields");
+            match managed {
+                ManagedFields::All => {}
+                ManagedFields::None => drop(metadata.remove("managedFields")),
+                ManagedFields::Of(mark) => {
+                    let entries = metadata.get_mut("managedFields");
+                    for entry in entries.and_then(Value::as_array_mut).into_iter().flatten() {
+                        keep(entry, &["manager", "fieldsV1"]);
+                        let mut at = Some(entry);
+                        for key in ["fieldsV1", "f:metadata", "f:annotations"] {
+                            at = at.and_then(|at| at.get_mut(key));
+                            let below = match key {
+                                "fieldsV1" => "f:metadata",
+                                "f:metadata" => "f:annotations",
+                                _ => &**mark,
+                            };
+                            at.iter_mut().for_each(|at| keep(at, &[below]));
+                        }
+                    }
+                }
+            }
         }
     }
     list
 }
 
+/// Leaves an object these members.
+fn keep(object: &mut Value, names: &[&str]) {
+    if let Value::Object(members) = object {
+        members.retain(|name, _| names.contains(&name.as_str()));
+    }
+}
+
+fn modes() -> [ManagedFields; 3] {
+    [
+        ManagedFields::None,
+        ManagedFields::of(MARK),
+        ManagedFields::All,
+    ]
+}
+
 #[test]
-fn only_the_managed_fields_of_an_item_with_a_generation_go() {
-    let fields = json!([{"manager": "a \"b\\", "fieldsV1": {"f:x": {}, "k:{\"a\":1}": {}}}]);
+fn only_managed_fields_of_an_item_with_a_generation_go() {
+    let ours = json!({".": {}, "f:b": {}, "f:a/plan": {}, "f:c": {}});
+    let fields = json!([
+        {"manager": "a \"b\\", "fieldsV1": {"f:x": {}, "k:{\"a\":1}": {}}, "z": [1, {"f:metadata": 2}]},
+        {"apiVersion": "v1", "fieldsV1": {"f:metadata": {"f:labels": {"f:a/plan": {}}}}},
+        {"fieldsV1": {"f:metadata": {"f:annotations": ours, "f:labels": ours}, "f:spec": {"f:annotations": ours}}},
+    ]);
     for metadata in [
         json!({"managedFields": fields}),
         json!({"generation": 1, "managedFields": fields}),
@@ -65,7 +106,13 @@ fn only_the_managed_fields_of_an_item_with_a_generation_go() {
         });
         for text in [list.to_string(), format!("{list:#}")] {
             for piece in [1, 2, 7, text.len()] {
-                assert_eq!(strip(&text, piece), wanted(&list), "{text} by {piece}");
+                for managed in modes() {
+                    assert_eq!(
+                        strip(&text, piece, &managed),
+                        wanted(&list, &managed),
+                        "{managed:?} of {text} by {piece}"
+                    );
+                }
             }
         }
     }
@@ -94,6 +141,29 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Entries of managedFields that are nearly what a server writes.
+fn entries() -> impl Strategy<Value = Value> {
+    let key = proptest::sample::select(
+        &[
+            "fieldsV1",
+            "f:metadata",
+            "f:annotations",
+            "f:a/plan",
+            "manager",
+            "f:spec",
+        ][..],
+    );
+    let leaf = prop_oneof![Just(json!({})), Just(json!("a")), Just(json!([]))];
+    let entry = leaf.prop_recursive(5, 60, 4, move |inner| {
+        proptest::collection::btree_map(key.clone(), inner, 0..4).prop_map(|map| {
+            map.into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect()
+        })
+    });
+    proptest::collection::vec(entry, 0..4).prop_map(Value::from)
+}
+
 fn object() -> impl Strategy<Value = Value> {
     value().prop_map(|value| match value {
         object @ Value::Object(_) => object,
@@ -108,7 +178,7 @@ fn what_was_read_is_not_held() {
         r#"{{"items":[{}],"kind":"List"}}"#,
         vec![item; 1_000].join(",")
     );
-    let mut items = Items::new(1_000, false);
+    let mut items = Items::new(1_000, ManagedFields::None);
     let (mut read, mut most) = (0, 0);
     for bytes in list.as_bytes().chunks(150) {
         items.push(bytes);
@@ -129,7 +199,7 @@ fn an_item_beyond_its_bound_is_passed_over() {
     let item = |name: &str| json!({"metadata": {"name": name}});
     let list = json!({"items": [item("a"), item(&"x".repeat(5_000)), item("b")]}).to_string();
     for piece in [1, 100, list.len()] {
-        let mut items = Items::new(200, false);
+        let mut items = Items::new(200, ManagedFields::None);
         let mut read = Vec::new();
         for bytes in list.as_bytes().chunks(piece) {
             items.push(bytes);
@@ -146,8 +216,19 @@ fn an_item_beyond_its_bound_is_passed_over() {
 
 proptest! {
     #[test]
+    fn whatever_has_written_the_annotation(entries in entries(), piece in 1usize..40) {
+        let object = json!({"metadata": {"generation": 1, "managedFields": entries, "name": "a"}});
+        let list = json!({"metadata": {"continue": ""}, "items": [object]});
+        for managed in modes() {
+            prop_assert_eq!(strip(&list.to_string(), piece, &managed), wanted(&list, &managed));
+        }
+    }
+
+    #[test]
     fn whatever_the_list_is_like(items in proptest::collection::vec(object(), 0..4), piece in 1usize..40) {
         let list = json!({"metadata": {"continue": ""}, "items": items});
-        prop_assert_eq!(strip(&list.to_string(), piece), wanted(&list));
+        for managed in modes() {
+            prop_assert_eq!(strip(&list.to_string(), piece, &managed), wanted(&list, &managed));
+        }
     }
 }
