@@ -6,8 +6,8 @@ use crate::api::{Child, Children, DEPLOYMENT, Owner};
 use crate::cache::*;
 use crate::http::paths::Paths;
 use crate::model::{
-    ChildState, Content, Finalizers, KindId, LastApplied, Meta, SeenChild, SeenChildren, hash32,
-    marks,
+    ChildState, Content, Finalizers, KindId, LastApplied, Meta, PartialMetadata, SeenChild,
+    SeenChildren, hash32,
 };
 use crate::reconcile::child::{digest, planned_body};
 use crate::reconcile::fields::without_nulls;
@@ -84,14 +84,16 @@ fn converged(resource_version: u64, child_version: u64) -> OwnerState {
 
 fn record(resource_version: u64, plan: Option<u64>) -> SeenChild {
     let (body, _) = planned();
-    let metadata = &body["metadata"];
+    let metadata = body["metadata"].to_string();
     SeenChild {
         kind: deployments(),
         place_hash: hash32("web"),
         uid_hash: uid(2).short(),
         resource_version,
         state: ready(),
-        marks: marks(&metadata["labels"], &metadata["annotations"]),
+        marks: serde_json::from_str::<PartialMetadata<'_>>(&metadata)
+            .unwrap_or_default()
+            .marks(),
         content: Content::Recorded(plan.map(|plan| {
             Box::new(LastApplied {
                 uid: uid(2),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 
-use crate::model::{Labels, PartialObject, hash32};
+use crate::model::{Labels, PartialObject};
 
 /// Spec, labels and annotations of an owner as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,12 +32,10 @@ impl Body {
     /// `sees_labels`. The status is set where it is needed.
     pub(crate) fn of(object: &PartialObject<'_>, sees_labels: bool) -> (Option<Self>, u32) {
         let meta = &object.metadata;
-        let [labels, annotations] = [&meta.labels, &meta.annotations].map(Labels::own_json);
-        // So that a label is not taken for an annotation.
-        let digest = |json: &Option<Box<str>>| json.as_deref().map_or(0, hash32);
-        let marks = digest(&labels).rotate_left(1) ^ digest(&annotations);
-        let is_kept = sees_labels && (labels.is_some() || annotations.is_some());
-        let rest = is_kept.then(|| {
+        let marks = meta.marks();
+        let kept = sees_labels.then(|| [&meta.labels, &meta.annotations].map(Labels::own_json));
+        let kept = kept.filter(|kept| kept.iter().any(Option::is_some));
+        let rest = kept.map(|[labels, annotations]| {
             Box::new(Rest {
                 labels: labels.unwrap_or_default(),
                 annotations: annotations.unwrap_or_default(),

@@ -1,7 +1,5 @@
 //! Short digests of names, marks and bodies. Equal input gives an equal digest in every run.
 
-use serde_json::Value;
-
 /// FNV-1a, 32 bits: tells the few children of one owner apart.
 pub(crate) fn hash32(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| {
@@ -29,19 +27,15 @@ pub(crate) fn is_of_others(name: &str) -> bool {
     OF_OTHERS.iter().any(|other| name.starts_with(other))
 }
 
-/// Digest of the labels and annotations of an object, in the order of their names. What kubectl and the controller of
-/// Deployments write there of their own accord is not in it: no plan says that, and it comes with every rollout.
-pub(crate) fn marks(labels: &Value, annotations: &Value) -> u32 {
-    let fold = |sum: u32, marks: &Value| {
-        let marks = marks.as_object().into_iter().flatten();
-        let marks = marks.filter(|(name, _)| !is_of_others(name));
-        marks.fold(sum, |sum, (name, value)| {
-            let value = hash32(value.as_str().unwrap_or_default());
-            sum.wrapping_mul(31) ^ hash32(name).rotate_left(1) ^ value
-        })
-    };
-    // So that a label is not taken for an annotation.
-    fold(!fold(0, labels), annotations)
+/// Adds a label, or an annotation, to the digest of all, which does not depend on their order. What kubectl and the
+/// controller of Deployments write of their own accord is not in it: no plan says that, and it comes with every rollout.
+pub(crate) fn add_label(sum: u32, name: &str, value: &str) -> u32 {
+    if is_of_others(name) {
+        return sum;
+    }
+    let label = hash32(name).rotate_left(16) ^ hash32(value);
+    // Spread out, so that two values that change places change the sum.
+    sum.wrapping_add((label ^ (label >> 15)).wrapping_mul(0x85eb_ca6b))
 }
 
 /// FNV-1a, 64 bits: tells a status from the one last written.

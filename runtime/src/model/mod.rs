@@ -40,9 +40,11 @@ pub use crate::model::triggers::Triggers;
 pub use crate::model::uid::Uid;
 pub use crate::model::versions::Versions;
 
-pub(crate) use crate::model::hash::{hash32, hash64, marks, place_hash};
+pub(crate) use crate::model::hash::{hash32, hash64, place_hash};
 pub(crate) use crate::model::named::Named;
-pub(crate) use crate::model::object::{Labels, PartialMetadata, PartialObject, group, map_of};
+pub(crate) use crate::model::object::{
+    Labels, PartialMetadata, PartialObject, Text, group, map_of,
+};
 pub(crate) use crate::model::progress::{REPLICAS, SCHEDULED, refusal};
 pub(crate) use crate::model::selected::Selected;
 pub(crate) use crate::model::timestamp::{millis, now_s, rfc3339, seconds};

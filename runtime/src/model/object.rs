@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, Visitor};
+use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::model::hash::is_of_others;
-use crate::model::{ObjectKey, Uid, marks};
+use crate::model::hash::{add_label, is_of_others};
+use crate::model::{ObjectKey, Uid};
 
 /// One object of a list page, a watch event or an answer, borrowed from its JSON.
 #[derive(Deserialize, Debug)]
@@ -84,6 +84,10 @@ pub fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
+/// A text or a name, borrowed where it holds no escape.
+#[derive(Deserialize)]
+pub(crate) struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
+
 /// Labels or annotations that are decoded only when one of them is looked up.
 #[derive(Deserialize, Debug, Default)]
 #[serde(transparent)]
@@ -92,6 +96,29 @@ pub struct Labels<'a>(#[serde(borrow)] Option<&'a RawValue>);
 impl Labels<'_> {
     pub(crate) fn get(&self, label: &str) -> Option<String> {
         self.value().get(label)?.as_str().map(str::to_owned)
+    }
+
+    /// Digest of them, see [`add_label`]; 0 also for what are no labels.
+    fn digest(&self) -> u32 {
+        struct Sum;
+        impl<'de> Visitor<'de> for Sum {
+            type Value = u32;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("labels")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<u32, A::Error> {
+                let mut sum = 0;
+                while let Some((Text(name), Text(value))) = map.next_entry()? {
+                    sum = add_label(sum, &name, &value);
+                }
+                Ok(sum)
+            }
+        }
+        let Some(json) = self.0.map(RawValue::get) else {
+            return 0;
+        };
+        let mut json = serde_json::Deserializer::from_str(json);
+        json.deserialize_map(Sum).unwrap_or_default()
     }
 
     /// All of them as JSON, without what is of no interest to a plan; `None` where there are none.
@@ -139,12 +166,10 @@ impl PartialMetadata<'_> {
             .find(|reference| reference.controller == Some(true))
     }
 
-    /// Digest of its labels and annotations; 0 where its kind has no generation, whose every change is compared.
-    pub fn marks(&self) -> u32 {
-        if self.generation == 0 {
-            return 0;
-        }
-        marks(&self.labels.value(), &self.annotations.value())
+    /// Digest of its labels and annotations.
+    pub(crate) fn marks(&self) -> u32 {
+        // So that a label is not taken for an annotation.
+        self.labels.digest().rotate_left(1) ^ self.annotations.digest()
     }
 
     /// The value of a label.

@@ -18,7 +18,7 @@ use crate::api::{Child, MANAGED_BY_LABEL, Operator, is_labelled, may_be_labelled
 use crate::http::paths::place_labels;
 use crate::model::{
     ChildState, Content, KindId, Labels, LastApplied, Meta, ObjectKey, PartialMetadata, SeenChild,
-    Uid, hash64, marks, owner_label_value, place_hash, sealed_uid, uid_in,
+    Uid, hash64, owner_label_value, place_hash, sealed_uid, uid_in,
 };
 use crate::reconcile::fields::{Found, Mark, Planned, copy_of};
 
@@ -56,14 +56,15 @@ pub struct Actual {
 }
 
 impl Actual {
-    /// Decodes a child of the field manager `manager`, whose annotation `mark` says which plan it was written from.
+    /// Decodes a child whose annotation `mark` says which plan it was written from. With the name of our field manager
+    /// also its managedFields, by which it can be compared.
     ///
     /// # Errors
     /// The JSON is not an object of the API.
     pub fn decode(
         raw: &str,
         declared: &[&str],
-        (manager, mark): (&str, &str),
+        (manager, mark): (Option<&str>, &str),
     ) -> Result<Self, serde_json::Error> {
         let Wire {
             metadata,
@@ -71,7 +72,7 @@ impl Actual {
             mut rest,
         } = serde_json::from_str(raw)?;
         let [labels, annotations] = [&metadata.labels, &metadata.annotations].map(Labels::value);
-        let marks = marks(&labels, &annotations);
+        let marks = metadata.marks();
         let mut planable = Map::new();
         planable.insert("labels".to_owned(), labels);
         let mut plan = None;
@@ -84,7 +85,8 @@ impl Actual {
         rest.insert("metadata".to_owned(), planable.into());
         let controller = metadata.controller();
         let managed = metadata.managed_fields.map(RawValue::get);
-        let copy = managed.filter(|_| plan.is_some());
+        let managed = manager.and(managed);
+        let marked = managed.filter(|_| plan.is_some()).zip(manager);
         Ok(Self {
             key: metadata.key(),
             uid: metadata.uid,
@@ -99,7 +101,7 @@ impl Actual {
             marks,
             value: Value::Object(rest),
             mark: plan.and_then(|text| Mark::parse(text.as_str()?)),
-            copy: copy.and_then(|json| copy_of(json, manager, mark)),
+            copy: marked.and_then(|(json, manager)| copy_of(json, manager, mark)),
             managed: managed.map(Into::into),
         })
     }
@@ -113,7 +115,7 @@ impl Actual {
         declared: &[&str],
         mark: &str,
     ) -> Result<Self, serde_json::Error> {
-        let mut actual = Self::decode(raw, declared, (O::NAME, mark))?;
+        let mut actual = Self::decode(raw, declared, (Some(O::NAME), mark))?;
         if may_be_labelled::<O>() && actual.owner.is_none() {
             let [_, uid] = place_labels::<O>();
             let uid = actual.value["metadata"]["labels"][uid].as_str();
@@ -332,7 +334,7 @@ mod tests {
         let actual = Actual::decode(
             &deployment().to_string(),
             DEPLOYMENT.status,
-            ("sites", "x/plan"),
+            (Some("sites"), "x/plan"),
         )?;
         assert_eq!(
             actual.value,
@@ -348,7 +350,14 @@ mod tests {
         );
         assert_eq!(actual.owner_text.as_deref(), Some("Site \"web\""));
         assert_eq!(actual.owner_group.as_deref(), Some("example.com"));
-        assert!(Actual::decode("{\"spec\":{}}", DEPLOYMENT.status, ("sites", "x/plan")).is_err());
+        assert!(
+            Actual::decode(
+                "{\"spec\":{}}",
+                DEPLOYMENT.status,
+                (Some("sites"), "x/plan")
+            )
+            .is_err()
+        );
         Ok(())
     }
 
@@ -357,7 +366,11 @@ mod tests {
     {
         let mut object = deployment();
         object["metadata"]["annotations"]["x/plan"] = "abc-3".into();
-        let actual = Actual::decode(&object.to_string(), DEPLOYMENT.status, ("sites", "x/plan"))?;
+        let actual = Actual::decode(
+            &object.to_string(),
+            DEPLOYMENT.status,
+            (Some("sites"), "x/plan"),
+        )?;
         let found = actual.found();
         assert_eq!(found.value["metadata"]["annotations"], json!({"x": "y"}));
         assert_eq!(found.mark, Mark::parse("abc-3"));

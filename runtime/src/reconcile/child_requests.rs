@@ -128,7 +128,14 @@ impl<O: Operator> ChildRequests<O> {
         // A new object has no status: its metadata are all that is recorded.
         request.accept = METADATA;
         match self.api.call(Verb::Create, request, OBJECT_BYTES).await {
-            Ok(answer) => self.decode(&answer, &child.kind).map(Some),
+            Ok(answer) => {
+                let text = std::str::from_utf8(&answer).unwrap_or_default();
+                // What was just made is as planned, and nobody's copy.
+                Actual::decode(text, child.kind.status, (None, &self.mark))
+                    .map(Some)
+                    .map_err(|error| ApiError::undecodable(&error))
+                    .map_err(|error| failure::asked(error, "read", child.kind.kind, &child.name))
+            }
             // An apply with that resourceVersion conflicts with an object that exists.
             Err(error)
                 if error.is("AlreadyExists")

@@ -125,7 +125,12 @@ pub(crate) fn child_event<O: Operator>(
             uid_hash: meta.uid.short(),
             resource_version: meta.resource_version,
             state,
-            marks: meta.marks(),
+            // Without a generation every change is compared.
+            marks: if meta.generation == 0 {
+                0
+            } else {
+                meta.marks()
+            },
             content: match deleted {
                 true => Content::Gone,
                 false if is_taken_over || is_unclear => Content::Unread,

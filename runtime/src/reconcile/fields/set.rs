@@ -11,6 +11,8 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::model::Text;
+
 /// A set of paths, as FieldsV1 writes it: `f:name` is a member, `k:{"name":"a"}` an item by its keys, `v:"a"` an item
 /// of a set.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -105,7 +107,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Set<'a> {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Set<'de>, A::Error> {
                 let mut set = Set::default();
-                while let Some(Element(element)) = map.next_key()? {
+                while let Some(Text(element)) = map.next_key()? {
                     if element == "." {
                         let IgnoredAny = map.next_value()?;
                         set.own = true;
@@ -120,10 +122,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Set<'a> {
         deserializer.deserialize_map(Paths)
     }
 }
-
-/// A JSON key, borrowed where it holds no escape.
-#[derive(Deserialize)]
-struct Element<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// What one manager has written, with its paths as `F`.
 #[derive(Deserialize)]
