@@ -40,7 +40,12 @@ pub(crate) fn add_label(sum: u32, name: &str, value: &str) -> u32 {
 
 /// FNV-1a, 64 bits: tells a status from the one last written.
 pub(crate) fn hash64(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+    more64(0xcbf2_9ce4_8422_2325, bytes)
+}
+
+/// The digest of what `hash` is the digest of, with `bytes` behind it.
+pub(crate) fn more64(hash: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(hash, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }

@@ -40,7 +40,7 @@ pub use crate::model::triggers::Triggers;
 pub use crate::model::uid::Uid;
 pub use crate::model::versions::Versions;
 
-pub(crate) use crate::model::hash::{hash32, hash64, place_hash};
+pub(crate) use crate::model::hash::{hash32, hash64, more64, place_hash};
 pub(crate) use crate::model::named::Named;
 pub(crate) use crate::model::object::{
     Labels, PartialMetadata, PartialObject, Text, group, map_of,

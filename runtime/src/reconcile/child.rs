@@ -18,7 +18,7 @@ use crate::api::{Child, MANAGED_BY_LABEL, Operator, is_labelled, may_be_labelled
 use crate::http::paths::place_labels;
 use crate::model::{
     ChildState, Content, KindId, Labels, LastApplied, Meta, ObjectKey, PartialMetadata, SeenChild,
-    Uid, hash64, owner_label_value, place_hash, sealed_uid, uid_in,
+    Uid, hash64, more64, owner_label_value, place_hash, sealed_uid, uid_in,
 };
 use crate::reconcile::fields::{Found, Mark, Planned, copy_of};
 
@@ -280,9 +280,29 @@ pub(crate) fn planned<'a, O: Operator>(
     }
 }
 
-/// Digest of a planned body.
+/// Digest of a planned body, without its JSON being made.
 pub(crate) fn digest(body: &Value) -> u64 {
-    serde_json::to_vec(body).map_or(0, |json| hash64(&json))
+    fold(hash64(&[]), body)
+}
+
+fn fold(sum: u64, value: &Value) -> u64 {
+    let text = |sum: u64, tag: u8, text: &str| {
+        // No byte of a text is 0xff.
+        [&[tag], text.as_bytes(), &[0xff]]
+            .into_iter()
+            .fold(sum, more64)
+    };
+    match value {
+        Value::Null => more64(sum, b"n"),
+        Value::Bool(truth) => more64(sum, &[b'b', u8::from(*truth)]),
+        Value::Number(number) => text(sum, b'#', &number.to_string()),
+        Value::String(string) => text(sum, b'"', string),
+        Value::Array(items) => more64(items.iter().fold(more64(sum, b"["), fold), b"]"),
+        Value::Object(members) => {
+            let member = |sum, (name, value): (&String, &Value)| fold(text(sum, b'.', name), value);
+            more64(members.iter().fold(more64(sum, b"{"), member), b"}")
+        }
+    }
 }
 
 /// Digest of the fields of a planned body that only a new object can change.
