@@ -22,6 +22,17 @@ pub fn cpu_seconds(pid: u32) -> Result<f64, Error> {
     Ok(std::time::Duration::from(spent).as_secs_f64())
 }
 
+/// User and system time of the children of a process that have ended and were waited for, and of theirs: in ticks of 10 ms,
+/// 0 where it cannot be read.
+#[cfg(target_os = "linux")]
+pub(crate) fn waited_for_seconds(pid: u32) -> f64 {
+    let stat = crate::error::process(pid, "stat")
+        .ok()
+        .and_then(|(process, _)| process.stat().ok());
+    let ticks = stat.map_or(0, |stat| stat.cutime.saturating_add(stat.cstime));
+    ticks.max(0) as f64 / procfs::ticks_per_second() as f64
+}
+
 /// Voluntary and involuntary context switches of the threads that are alive.
 ///
 /// A thread that ends takes its count with it, so the figure can go down.
@@ -85,6 +96,11 @@ pub fn threads(pid: u32) -> Result<u64, Error> {
 #[cfg(not(target_os = "linux"))]
 pub fn cpu_seconds(_: u32) -> Result<f64, Error> {
     Err(Error::Unsupported("CPU time"))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn waited_for_seconds(_: u32) -> f64 {
+    0.0
 }
 
 /// Not measured here.

@@ -46,6 +46,7 @@ mod memory_cgroup;
 mod mounts;
 pub mod process;
 pub mod temp_dir;
+mod tree;
 
 pub use crate::cache_dir::cache_dir;
 pub use crate::cgroup::Cgroup;
@@ -56,3 +57,4 @@ pub use crate::files::{open_files, storage_written_bytes};
 pub use crate::machine::{Machine, filesystem, machine};
 pub use crate::memory::{Memory, Resident, memory, peak_bytes, reset_peak, resident};
 pub use crate::memory_cgroup::{CgroupMemory, MemoryCgroup};
+pub use crate::tree::Tree;

@@ -1,6 +1,6 @@
 //! A memory cgroup for one process and its children: memory as a node accounts for it.
 //!
-//! Guarantees: a cgroup is removed when it is dropped; one that a killed program left behind is removed
+//! Guarantees: a cgroup is removed when it is dropped, and what is still in it is killed; one that a killed program left behind is removed
 //! by the next program that makes one. Nothing else in the hierarchy is changed, except that a cgroup of
 //! our own may be told to account for memory and CPU.
 //! Leaves to others: starting a process in it ([`crate::process::Process::spawn_in`]).
@@ -148,6 +148,24 @@ impl MemoryCgroup {
         self.version.kills(&self.dir)
     }
 
+    /// Kills every process that is in it.
+    pub fn kill_all(&self) {
+        // What is forked meanwhile is found the next time.
+        for pause in EMPTIES {
+            let listed = std::fs::read_to_string(self.dir.join("cgroup.procs")).unwrap_or_default();
+            let pids = listed.lines().filter_map(|line| line.parse().ok());
+            let pids: Vec<_> = pids.filter_map(rustix::process::Pid::from_raw).collect();
+            if pids.is_empty() {
+                return;
+            }
+            for pid in pids {
+                // One that has ended meanwhile is what was asked for.
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+            std::thread::sleep(pause);
+        }
+    }
+
     /// From here on the next peak counts.
     ///
     /// # Errors
@@ -160,6 +178,7 @@ impl MemoryCgroup {
 
 impl Drop for MemoryCgroup {
     fn drop(&mut self) {
+        self.kill_all();
         remove_empty(&self.dir);
     }
 }

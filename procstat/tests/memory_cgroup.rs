@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tare_procstat::process::{Process, Spec};
-use tare_procstat::{Error, MemoryCgroup};
+use tare_procstat::{Error, MemoryCgroup, Tree};
 
 const MIB: u64 = 1 << 20;
 
@@ -123,4 +123,29 @@ async fn a_child_waits_where_it_needs_more_cpu_than_it_may_have() {
         "{:?}",
         started.elapsed()
     );
+}
+
+#[tokio::test]
+async fn what_has_left_its_parent_and_its_group_is_measured_and_ended_with_the_cgroup() {
+    let Some(cgroup) = cgroup() else { return };
+    let held = "v=$(head -c 16777216 /dev/zero | tr \"\\0\" x); sleep 1000; echo ${#v}";
+    let script = format!("setsid sh -c '{held}' & wait");
+    let mut parent = Process::spawn_in(shell("left", &script), &cgroup)
+        .await
+        .unwrap();
+    let tree = Tree::of(parent.pid(), Some(&cgroup));
+    let is_held = || {
+        tree.memory()
+            .is_ok_and(|memory| memory.anon_bytes > 16 * MIB)
+    };
+    until("its memory is counted", is_held).await;
+    parent.terminate(Duration::from_secs(20)).await.unwrap();
+    assert!(is_held(), "it is not in the group of its parent");
+    let left: Vec<u32> = tree.pids().into_iter().skip(1).collect();
+    assert!(!left.is_empty());
+    drop(cgroup);
+    until("they have ended", || {
+        left.iter().all(|pid| tare_procstat::memory(*pid).is_err())
+    })
+    .await;
 }

@@ -71,6 +71,20 @@ async fn a_child_that_ends_on_sigterm_may_say_so() {
 mod on_linux {
     use std::os::unix::process::ExitStatusExt;
 
+    #[tokio::test]
+    async fn what_a_wrapper_has_started_ends_in_its_own_time() {
+        let worker = format!(
+            "trap 'sleep 0.2; echo stopped; exit' TERM; echo ready; sleep {ENDLESS} & wait"
+        );
+        let mut wrapper = Process::spawn(spec("wrapper", &format!("sh -c \"{worker}\"; true")))
+            .await
+            .unwrap();
+        until_logged(&wrapper, "ready").await;
+        let status = wrapper.terminate(DEADLINE).await.unwrap();
+        assert_eq!(status.signal(), Some(15));
+        assert_eq!(wrapper.last_log_lines(1), ["stopped"]);
+    }
+
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 

@@ -35,6 +35,12 @@ const AT_RATE: [&str; 4] = [
     "api_server_cpu_s",
 ];
 
+/// Whether a figure is one of those that are compared.
+pub fn is_compared(path: &str) -> bool {
+    let mut of_runs = METRICS.iter().map(|(_, path)| path).chain(&AT_RATE);
+    path == KNEE || OF_SUBJECT.contains(&path) || of_runs.any(|compared| *compared == path)
+}
+
 /// Two subjects that are compared: the id in the first folder and that in the second.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Pairing {
@@ -136,6 +142,7 @@ pub fn changes(before: &Summary, after: &Summary, pairings: &[Pairing]) -> Chang
                     .filter_map(|cell| sides.change(cell, path, &floors)),
             );
         }
+        warnings.extend(sides.differences());
         warnings.extend(sides.lonely_cells());
     }
     Changes {
@@ -166,6 +173,30 @@ impl Sides {
         let after: BTreeSet<CellKey> = of_kind(&self.after).collect();
         of_kind(&self.before)
             .filter(|cell| after.contains(cell))
+            .collect()
+    }
+
+    /// What besides its code may explain that it changed.
+    fn differences(&self) -> Vec<String> {
+        let foreign = |subject: &Subject| {
+            let mut asked = subject
+                .runs
+                .iter()
+                .filter_map(|run| run.bystanders.as_ref());
+            asked
+                .next()
+                .map_or("none".to_owned(), |asked| asked.objects.to_string())
+        };
+        let facts = |subject: &Subject| {
+            [
+                ("target", subject.target.clone()),
+                ("allocator", known(&subject.allocator)),
+                ("build profile", known(&subject.profile)),
+                ("number of foreign objects", foreign(subject)),
+            ]
+        };
+        differing(facts(&self.before), facts(&self.after))
+            .map(|differs| format!("{}: {differs}", self.after.id()))
             .collect()
     }
 
@@ -316,7 +347,6 @@ fn is_better_when_higher(path: &str) -> bool {
 
 /// What besides the subjects may explain a change.
 fn differences(before: &Summary, after: &Summary) -> Vec<String> {
-    let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
     let number = |number: Option<u64>| number.map_or("unknown".into(), |n| n.to_string());
     let facts = |summary: &Summary| {
         let (environment, scenario) = (&summary.environment, &summary.scenario);
@@ -343,11 +373,22 @@ fn differences(before: &Summary, after: &Summary) -> Vec<String> {
             ),
         ]
     };
-    let pairs = facts(before).into_iter().zip(facts(after));
+    differing(facts(before), facts(after)).collect()
+}
+
+/// A sentence for each fact that is another one.
+fn differing<const N: usize>(
+    before: [(&'static str, String); N],
+    after: [(&'static str, String); N],
+) -> impl Iterator<Item = String> {
+    let pairs = before.into_iter().zip(after);
     pairs
         .filter(|(before, after)| before != after)
         .map(|((what, before), (_, after))| format!("{what} differs: {before}; {after}"))
-        .collect()
+}
+
+fn known(text: &Option<String>) -> String {
+    text.clone().unwrap_or_else(|| "unknown".into())
 }
 
 #[cfg(test)]

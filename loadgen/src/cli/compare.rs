@@ -89,6 +89,11 @@ fn checked(path: &str, percent: f64) -> Result<(), String> {
             "unknown metric {path:?}; it is a path as in summary.json, such as memory.settled.rss_bytes"
         ));
     }
+    if !change::is_compared(path) {
+        return Err(format!(
+            "{path} is not compared; limit it in each folder with loadgen check --limits"
+        ));
+    }
     match percent.is_finite() && percent >= 0.0 {
         true => Ok(()),
         false => Err(format!("{path}: {percent} is not a number of percent")),
@@ -275,10 +280,10 @@ mod tests {
             );
             assert_eq!(found.len(), case.want, "{}: {found:?}", case.name);
         }
-        let limits = [("gc_pause.max_ms".to_owned(), 10.0)];
+        let limits = [("api_server_cpu_s".to_owned(), 10.0)];
         assert_eq!(
             breaches(&[], &limits),
-            ["gc_pause.max_ms: not measured in both folders"]
+            ["api_server_cpu_s: not measured in both folders"]
         );
     }
 
@@ -296,6 +301,10 @@ mod tests {
         ] {
             assert!(max_increase(bad).is_err(), "{bad}");
         }
+        assert_eq!(
+            max_increase("gc_pause.max_ms=5"),
+            Err("gc_pause.max_ms is not compared; limit it in each folder with loadgen check --limits".to_owned())
+        );
         assert!(pairing("tare/none").is_err());
     }
 }

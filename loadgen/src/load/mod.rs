@@ -3,6 +3,7 @@
 pub mod bystanders;
 pub mod generator;
 pub mod journal;
+pub mod look;
 pub mod object;
 pub mod observer;
 pub mod stand_in;

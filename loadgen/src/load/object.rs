@@ -21,6 +21,8 @@ pub struct Object {
     pub failed: Option<Failed>,
     /// The generation to converge to: 1 until the acknowledgement says otherwise.
     generation: i64,
+    /// The generation before this wave, and what was seen last of it.
+    before: Option<(i64, Observation)>,
     /// The newest generation that was seen to be observed, in whatever wave.
     newest_observed: i64,
     /// Distinct things seen, in order of time; bounded, see [`Object::record`].
@@ -68,12 +70,21 @@ impl Object {
     pub fn acknowledge(&mut self, now_ns: u64, generation: i64) {
         self.acked_ns = Some(now_ns);
         self.generation = generation;
+        // The update has changed nothing: no event will come, and what was seen last holds.
+        if let Some((_, seen)) = self.before.filter(|(before, _)| *before == generation)
+            && self.steps.is_empty()
+        {
+            self.steps.push((now_ns, seen));
+        }
     }
 
     /// A wave begins: neither the send times nor what was seen of the last generation count.
     pub fn begin_wave(&mut self) {
         (self.intended_ns, self.sent_ns, self.acked_ns) = (None, None, None);
         self.failed = None;
+        let last = self.steps.last().map(|(_, seen)| (self.generation, *seen));
+        // Without a generation nothing says whether it was changed.
+        self.before = last.filter(|(generation, _)| *generation > 0);
         self.generation = self.generation.max(1) + 1;
         self.steps.clear();
     }
@@ -81,6 +92,7 @@ impl Object {
     /// A wave begins on the same object: what is seen from here on counts, of any generation.
     pub fn begin_flip(&mut self) {
         self.begin_wave();
+        self.before = None;
         self.generation = 0;
     }
 
@@ -124,6 +136,30 @@ pub mod tests {
             observed_generation,
             ready,
         }
+    }
+
+    #[test]
+    fn an_update_that_changes_nothing_is_not_waited_for() {
+        let mut object = Object::default();
+        object.acknowledge(1, 1);
+        object.record(2, seen(1, true));
+        object.begin_wave();
+        assert_eq!(object.ready_ns(), None);
+        object.acknowledge(5, 1);
+        assert_eq!(
+            (object.observed_ns(), object.ready_ns()),
+            (Some(5), Some(5))
+        );
+        // One that changes something is.
+        object.begin_wave();
+        object.acknowledge(7, 2);
+        assert_eq!(object.ready_ns(), None);
+        object.record(8, seen(2, true));
+        assert_eq!(object.ready_ns(), Some(8));
+        // What is seen of a flip is of any generation, and has to be new.
+        object.begin_flip();
+        object.acknowledge(9, 0);
+        assert_eq!(object.ready_ns(), None);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Who stands in for what a control plane without nodes lacks: says that a child is finished or ready.
 //!
-//! Guarantees: each object of a kind gets the workload's status once, after the delay, and never again where
-//! it has that status; the watch recovers from its end and from errors. Leaves to others: Deployments, of
+//! Guarantees: each object of a kind gets the workload's status once for each of its generations, after the delay, and never
+//! again where it has that status; the watch recovers from its end and from errors. Leaves to others: Deployments, of
 //! which the control plane's own agent takes care.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,7 +44,13 @@ struct Child {
 struct Meta {
     name: String,
     uid: String,
+    /// 0 where its kind has none.
+    #[serde(default)]
+    generation: i64,
 }
+
+/// For which generation each child was told its status, by uid.
+type Told = HashMap<String, i64>;
 
 #[derive(Debug, Deserialize)]
 struct Children {
@@ -71,7 +77,7 @@ impl Agent {
 
     /// Never returns.
     pub async fn run(self) {
-        let mut told = HashSet::new();
+        let mut told = Told::new();
         loop {
             if let Err(error) = self.follow(&mut told).await {
                 tracing::warn!(
@@ -84,7 +90,7 @@ impl Agent {
     }
 
     /// One list and the watch after it.
-    async fn follow(&self, told: &mut HashSet<String>) -> Result<(), Error> {
+    async fn follow(&self, told: &mut Told) -> Result<(), Error> {
         let collection = self.stand_in.path(&self.namespace);
         let list: Children = self
             .cluster
@@ -122,16 +128,18 @@ impl Agent {
     }
 
     /// Says it of one child, after the delay.
-    fn tell(&self, child: Child, told: &mut HashSet<String>, patches: &mut JoinSet<()>) {
-        if holds(&child.status, &self.stand_in.status) || !told.insert(child.metadata.uid) {
+    fn tell(&self, child: Child, told: &mut Told, patches: &mut JoinSet<()>) {
+        let Meta {
+            name,
+            uid,
+            generation,
+        } = child.metadata;
+        let wanted = of_generation(&self.stand_in.status, generation);
+        if holds(&child.status, &wanted) || told.insert(uid, generation) == Some(generation) {
             return;
         }
-        let path = format!(
-            "{}/{}/status",
-            self.stand_in.path(&self.namespace),
-            child.metadata.name
-        );
-        let status = serde_json::json!({ "status": self.stand_in.status });
+        let path = format!("{}/{}/status", self.stand_in.path(&self.namespace), name);
+        let status = serde_json::json!({ "status": wanted });
         let (cluster, delay) = (
             self.cluster.clone(),
             Duration::from_millis(self.stand_in.delay_ms),
@@ -154,6 +162,26 @@ impl Agent {
     }
 }
 
+/// What stands in a workload's status for the generation of the child.
+const GENERATION: &str = "{generation}";
+
+/// The status of a child that has seen its `generation`.
+fn of_generation(status: &Value, generation: i64) -> Value {
+    match status {
+        Value::String(text) if text == GENERATION => generation.into(),
+        Value::Array(items) => {
+            let items = items.iter().map(|item| of_generation(item, generation));
+            items.collect()
+        }
+        Value::Object(members) => {
+            let of =
+                |(name, value): (&String, &Value)| (name.clone(), of_generation(value, generation));
+            members.iter().map(of).collect()
+        }
+        other => other.clone(),
+    }
+}
+
 /// Whether a status has every field of another.
 fn holds(status: &Value, wanted: &Value) -> bool {
     match (status, wanted) {
@@ -172,6 +200,15 @@ fn holds(status: &Value, wanted: &Value) -> bool {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_status_may_speak_of_the_generation_of_the_child() {
+        let status = json!({"observedGeneration": "{generation}", "text": "of {generation}", "all": [["{generation}"]]});
+        assert_eq!(
+            of_generation(&status, 3),
+            json!({"observedGeneration": 3, "text": "of {generation}", "all": [[3]]})
+        );
+    }
 
     #[test]
     fn a_status_that_says_it_already_is_not_written_again() {

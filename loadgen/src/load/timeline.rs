@@ -131,6 +131,11 @@ impl Timeline {
         canary(self.further_canaries)
     }
 
+    /// The name of the canary.
+    pub fn canary_name(&self) -> String {
+        canary(self.further_canaries)
+    }
+
     /// Whether the canary has this name.
     pub fn is_canary(&self, name: &str) -> bool {
         // Most objects are none, and every event asks.

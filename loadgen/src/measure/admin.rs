@@ -10,7 +10,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 const ANSWER: Duration = Duration::from_secs(5);
-const MOST_BYTES: u64 = 4 << 20;
+/// A larger page is an error: the rest of it may have the figure that is looked for.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Why a page could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +26,8 @@ pub enum Error {
     Silent { address: SocketAddr, path: String },
     #[error("http://{address}{path}: the answer is not HTTP")]
     NotHttp { address: SocketAddr, path: String },
+    #[error("http://{address}{path}: the answer is larger than {MOST_BYTES} bytes")]
+    TooLarge { address: SocketAddr, path: String },
 }
 
 /// A page and its status.
@@ -61,19 +64,27 @@ pub async fn get(address: SocketAddr, path: &str) -> Result<Page, Error> {
         path: path_owned(),
         source,
     })?;
+    let Some(text) = text else {
+        return Err(Error::TooLarge {
+            address,
+            path: path_owned(),
+        });
+    };
     page(&text).ok_or_else(|| Error::NotHttp {
         address,
         path: path_owned(),
     })
 }
 
-async fn exchange(address: SocketAddr, path: &str) -> std::io::Result<String> {
+/// `None`: the answer is too large.
+async fn exchange(address: SocketAddr, path: &str) -> std::io::Result<Option<String>> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
-    stream.take(MOST_BYTES).read_to_end(&mut answer).await?;
-    Ok(String::from_utf8_lossy(&answer).into_owned())
+    stream.take(MOST_BYTES + 1).read_to_end(&mut answer).await?;
+    let is_whole = answer.len() as u64 <= MOST_BYTES;
+    Ok(is_whole.then(|| String::from_utf8_lossy(&answer).into_owned()))
 }
 
 fn page(text: &str) -> Option<Page> {

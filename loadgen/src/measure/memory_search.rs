@@ -17,14 +17,25 @@ const CHUNK_BYTES: usize = 4 << 20;
 /// Longer than a marker in either form: what a chunk ends in the middle of is in the next one too.
 const OVERLAP_BYTES: usize = 64;
 
-/// For each of `kinds`, how many of its objects are in the memory of a process.
+/// For each of `kinds`, how many of its objects are in the memory of these processes, the first of which must be there.
 ///
 /// # Errors
-/// The memory cannot be read, which needs the same user and, with Yama, a process of our own.
-pub fn found(pid: u32, kinds: &[Bystanders]) -> io::Result<Vec<usize>> {
+/// The memory cannot be read, which needs the same user and, with Yama, processes of our own.
+pub fn found(pids: &[u32], kinds: &[Bystanders]) -> io::Result<Vec<usize>> {
+    let mut seen = vec![BTreeSet::new(); kinds.len()];
+    for (at, pid) in pids.iter().enumerate() {
+        match search_process(*pid, kinds, &mut seen) {
+            // One that ended meanwhile has none.
+            Err(error) if at > 0 && error.kind() == io::ErrorKind::NotFound => {}
+            searched => searched?,
+        }
+    }
+    Ok(seen.iter().map(BTreeSet::len).collect())
+}
+
+fn search_process(pid: u32, kinds: &[Bystanders], seen: &mut [BTreeSet<usize>]) -> io::Result<()> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
     let memory = File::open(format!("/proc/{pid}/mem"))?;
-    let mut seen = vec![BTreeSet::new(); kinds.len()];
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut read_any = false;
     for (from, to) in maps.lines().filter_map(writable) {
@@ -39,7 +50,7 @@ pub fn found(pid: u32, kinds: &[Bystanders]) -> io::Result<Vec<usize>> {
                 break;
             }
             read_any = true;
-            search(&chunk[..bytes], kinds, &mut seen);
+            search(&chunk[..bytes], kinds, seen);
             let step = if bytes > OVERLAP_BYTES {
                 bytes - OVERLAP_BYTES
             } else {
@@ -52,7 +63,7 @@ pub fn found(pid: u32, kinds: &[Bystanders]) -> io::Result<Vec<usize>> {
         }
     }
     match read_any {
-        true => Ok(seen.iter().map(BTreeSet::len).collect()),
+        true => Ok(()),
         false => Err(io::Error::other("no mapping of the process can be read")),
     }
 }
@@ -99,7 +110,7 @@ mod tests {
         let other: Vec<Vec<u8>> = (100..107)
             .map(|n| configmaps.object(n, NAMESPACE, &[]))
             .collect();
-        let found = found(std::process::id(), &kinds).expect("our own memory");
+        let found = found(&[std::process::id()], &kinds).expect("our own memory");
         // Other tests of this process make a few as well.
         assert!((40..60).contains(&found[0]), "{found:?}");
         assert!((7..20).contains(&found[1]), "{found:?}");

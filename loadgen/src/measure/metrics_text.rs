@@ -90,47 +90,69 @@ pub fn changes(before: &str, after: &str) -> String {
 
 /// The samples of a page as they are written: name with labels, and value.
 fn lines(page: &str) -> impl Iterator<Item = (&str, &str)> {
-    let samples = page
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.starts_with('#'));
-    samples.filter_map(|line| line.rsplit_once(' '))
+    page.lines().filter_map(line)
+}
+
+/// Name with labels, and value, of a line that is a sample. A time stamp and an exemplar (OpenMetrics) may follow.
+fn line(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim();
+    let name_bytes = line.find(|c: char| c == '{' || c.is_whitespace())?;
+    let series_bytes = match line[name_bytes..].starts_with('{') {
+        true => name_bytes + 1 + closing(&line[name_bytes + 1..])? + 1,
+        false => name_bytes,
+    };
+    let (series, rest) = line.split_at(series_bytes);
+    let value = rest.split_whitespace().next()?;
+    (!series.starts_with('#')).then_some((series, value))
+}
+
+/// Where the brace is that ends the labels: one in a quoted value is not it.
+fn closing(labels: &str) -> Option<usize> {
+    let (mut quoted, mut escaped) = (false, false);
+    labels.bytes().position(|byte| {
+        let is_escaped = std::mem::take(&mut escaped);
+        match byte {
+            _ if is_escaped => {}
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            b'}' => return !quoted,
+            _ => {}
+        }
+        false
+    })
 }
 
 impl<'a> Sample<'a> {
-    fn parse(line: &'a str) -> Option<Self> {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            return None;
-        }
-        let (name, labels, rest) = match line.find('{') {
-            Some(open) => {
-                let close = line.rfind('}')?;
-                (
-                    &line[..open],
-                    line.get(open + 1..close)?,
-                    &line[close + 1..],
-                )
-            }
-            None => {
-                let (name, rest) = line.split_once(char::is_whitespace)?;
-                (name, "", rest)
-            }
+    fn parse(text: &'a str) -> Option<Self> {
+        let (series, value) = line(text)?;
+        let (name, labels) = match series.split_once('{') {
+            Some((name, labels)) => (name, labels.strip_suffix('}')?),
+            None => (series, ""),
         };
-        let value = rest.split_whitespace().next()?.parse().ok()?;
         Some(Sample {
             name,
             labels,
-            value,
+            value: value.parse().ok()?,
         })
     }
 
+    /// The value as it is written, with its escapes.
     fn label(&self, wanted: &str) -> Option<&'a str> {
-        // Good enough for bounds, verbs and kinds, whose values hold neither commas nor quotes.
-        self.labels.split(',').find_map(|pair| {
-            let (key, value) = pair.split_once('=')?;
-            (key.trim() == wanted).then(|| value.trim().trim_matches('"'))
-        })
+        let mut rest = self.labels;
+        loop {
+            let (name, after) = rest.split_once('=')?;
+            let value = after.trim_start().strip_prefix('"')?;
+            let mut escaped = false;
+            let end = value.bytes().position(|byte| {
+                let is_escaped = std::mem::take(&mut escaped);
+                escaped = !is_escaped && byte == b'\\';
+                !is_escaped && byte == b'"'
+            })?;
+            if name.trim_matches([',', ' ', '\t']) == wanted {
+                return Some(&value[..end]);
+            }
+            rest = &value[end + 1..];
+        }
     }
 }
 
@@ -156,6 +178,29 @@ reconcile_seconds_sum 0.3
 errors_total{reason="timeout"} 3
 errors_total{reason="conflict"} 4
 "#;
+
+    #[test]
+    fn a_page_of_open_metrics_is_read_as_any_other() {
+        let page = "# TYPE errors counter\n\
+            errors_total{controller=\"a, b}\",path=\"C:\\\\\"} 3 1700000000 # {trace_id=\"x}\"} 1.0 1700000000.1\n\
+            errors_total{ path = \"say \\\"hi\\\", le=\" , controller = \"c\" , } 4\n\
+            plain_total 5 1700000000\n# EOF\n";
+        assert_eq!(counter(page, "errors_total"), Some(7.0));
+        assert_eq!(counter(page, "plain_total"), Some(5.0));
+        let of = |label, value| counter_of(page, "errors_total", &[(label, &[value])]);
+        assert_eq!(of("controller", "a, b}"), Some(3.0));
+        assert_eq!(of("controller", "c"), Some(4.0));
+        assert_eq!(of("path", "C:\\\\"), Some(3.0));
+        assert_eq!(of("le", ""), Some(0.0));
+        let before = page.replace("} 3 17", "} 2 17");
+        assert_eq!(
+            changes(&before, page).lines().nth(1),
+            Some("errors_total{controller=\"a, b}\",path=\"C:\\\\\"}\t2\t3")
+        );
+        let with_exemplar = "x_bucket{le=\"1\"} 1 # {id=\"a\"} 0.5\nx_bucket{le=\"+Inf\"} 2\n";
+        let buckets = histogram(with_exemplar, "x");
+        assert_eq!(buckets, Some(Buckets(vec![(Some(1.0), 1), (None, 1)])));
+    }
 
     #[test]
     fn what_changed_between_two_pages_has_its_two_values() {

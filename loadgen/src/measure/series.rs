@@ -10,14 +10,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use tare_procstat::MemoryCgroup;
+use tare_procstat::{MemoryCgroup, Tree};
 
 use crate::model::series::{EVERY_MS, Series, SeriesRow};
 
 /// What is sampled.
 #[derive(Debug, Default)]
 pub struct Watched {
-    pub subject: Option<u32>,
+    pub subject: Option<Tree>,
     pub server: Option<u32>,
     pub cgroup: Option<Arc<Mutex<MemoryCgroup>>>,
 }
@@ -61,7 +61,7 @@ impl Sampler {
     }
 
     /// Another process is the subject from now on; `None` while there is none.
-    pub fn follow(&self, subject: Option<u32>) {
+    pub fn follow(&self, subject: Option<Tree>) {
         lock(&self.watched).subject = subject;
     }
 
@@ -112,9 +112,16 @@ fn sample(began: Instant, watched: &Mutex<Watched>, ready: &Ready, stop: &Receiv
 }
 
 fn row(began: Instant, watched: &Watched, ready: Option<u64>) -> SeriesRow {
-    let resident = |pid: Option<u32>| tare_procstat::resident(pid?).ok();
-    let cpu_ms = |pid: Option<u32>| Some((tare_procstat::cpu_seconds(pid?).ok()? * 1e3) as u64);
-    let (subject, server) = (resident(watched.subject), resident(watched.server));
+    let subject = watched.subject.as_ref();
+    let cpu_s = subject.and_then(|subject| subject.cpu_seconds().ok());
+    let subject = subject.and_then(|subject| subject.resident().ok());
+    let server_cpu_s = watched
+        .server
+        .and_then(|pid| tare_procstat::cpu_seconds(pid).ok());
+    let server = watched
+        .server
+        .and_then(|pid| tare_procstat::resident(pid).ok());
+    let cpu_ms = |cpu_s: Option<f64>| cpu_s.map(|cpu_s| (cpu_s * 1e3) as u64);
     let cgroup = watched
         .cgroup
         .as_ref()
@@ -124,8 +131,8 @@ fn row(began: Instant, watched: &Watched, ready: Option<u64>) -> SeriesRow {
         rss_bytes: subject.map(|memory| memory.rss_bytes),
         anon_bytes: subject.and_then(|memory| memory.anon_bytes),
         cgroup_bytes: cgroup.map(|memory| memory.working_set_bytes),
-        cpu_ms: cpu_ms(watched.subject),
-        server_cpu_ms: cpu_ms(watched.server),
+        cpu_ms: cpu_ms(cpu_s),
+        server_cpu_ms: cpu_ms(server_cpu_s),
         server_rss_bytes: server.map(|memory| memory.rss_bytes),
         ready,
     }
@@ -159,7 +166,7 @@ mod tests {
     #[test]
     fn this_process_is_sampled_over_time() {
         let watched = Watched {
-            subject: Some(std::process::id()),
+            subject: Some(Tree::of(std::process::id(), None)),
             ..Watched::default()
         };
         let sampled = after(3, watched, |_| {});
@@ -183,7 +190,7 @@ mod tests {
     #[test]
     fn a_subject_that_is_gone_is_not_known() {
         let sampled = after(2, Watched::default(), |sampler| {
-            sampler.follow(Some(u32::MAX));
+            sampler.follow(Some(Tree::of(u32::MAX, None)));
         });
         let known = sampled
             .series

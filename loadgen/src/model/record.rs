@@ -304,6 +304,7 @@ pub struct FaultResponse {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct UpdateStorm {
     pub rounds: u64,
+    /// That the server has accepted.
     pub updates: u64,
     pub seconds: f64,
     /// Generations behind at the end of a round, of the object that was furthest: median and maximum

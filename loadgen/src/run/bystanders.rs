@@ -52,9 +52,9 @@ pub async fn search(session: &mut Session<'_>, wait: Duration) -> Result<(), Rea
     session.rest();
     tokio::time::sleep(wait).await;
     session.check_alive()?;
-    let pid = session.running.process.pid();
+    let pids = session.running.tree().pids();
     let kinds = all.clone();
-    let searched = tokio::task::spawn_blocking(move || memory_search::found(pid, &kinds)).await;
+    let searched = tokio::task::spawn_blocking(move || memory_search::found(&pids, &kinds)).await;
     match searched {
         Ok(Ok(in_memory)) => {
             let found = all

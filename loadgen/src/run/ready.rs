@@ -7,6 +7,7 @@
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
+use crate::load::look;
 use crate::run::launch::readiness;
 use crate::run::session::{Reason, Session};
 
@@ -38,6 +39,26 @@ pub async fn offer_canary(session: &mut Session<'_>) -> Result<(), Reason> {
     Ok(())
 }
 
+/// Why the canary was not observed, as far as it shows: what the subject says of itself, and what the canary lacks.
+pub async fn unobserved(session: &Session<'_>) -> String {
+    let (subject, running) = (session.subject, &session.running);
+    let told = match subject.ready.is_told() {
+        true => readiness(subject, &running.process, session.admin).await,
+        false => None,
+    };
+    let scenario = session.setting.scenario_of(subject);
+    let name = session.journal.timeline().canary_name();
+    let convergence = scenario
+        .convergence
+        .as_ref()
+        .unwrap_or(&subject.convergence);
+    let looked = look::at(&session.cluster, &scenario.resource, convergence, &name).await;
+    told.into_iter()
+        .chain(looked)
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
 /// Waits until the subject says that it is ready, or until it has observed the canary where it does not say.
 ///
 /// # Errors
@@ -53,10 +74,13 @@ pub async fn wait_ready(session: &mut Session<'_>, deadline: Instant) -> Result<
                 unseen.then(|| "it has not observed a new object".to_owned())
             }
         };
-        let Some(last) = last else {
+        let Some(mut last) = last else {
             return Ok(());
         };
         if Instant::now() > deadline {
+            if !session.subject.ready.is_told() {
+                last = format!("{last}: {}", unobserved(session).await);
+            }
             return Err(format!(
                 "{} was not ready in time: {last}",
                 session.subject.id()

@@ -398,7 +398,7 @@ impl<'a> Session<'a> {
     pub fn cpu_sample(&self) -> CpuSample {
         CpuSample {
             at_ns: self.journal.now_ns(),
-            cpu_s: tare_procstat::cpu_seconds(self.running.process.pid()).ok(),
+            cpu_s: self.running.tree().cpu_seconds().ok(),
             server_cpu_s: self.server.cpu_s(),
             controllers_cpu_s: self.server.controllers_cpu_s(),
         }

@@ -23,11 +23,10 @@ pub struct Snapshot {
 
 impl Snapshot {
     pub async fn take(session: &Session<'_>) -> Self {
-        let pid = session.running.process.pid();
         Self {
             at: Instant::now(),
             cpu: session.cpu_sample(),
-            context_switches: tare_procstat::context_switches(pid).ok(),
+            context_switches: session.running.tree().context_switches().ok(),
             datastore_written_bytes: session.server.datastore_written_bytes(),
             revision: session.server.revision(&session.cluster).await,
             request_counts: session.server.request_counts(&session.cluster).await,

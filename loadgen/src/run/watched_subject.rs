@@ -1,4 +1,4 @@
-//! A subject's process in a memory cgroup of its own, sampled over time.
+//! A subject's process, with all that it starts, in a memory cgroup of its own, sampled over time.
 //!
 //! Guarantees: a restarted subject has a new cgroup, so that its peak is its own; the process ends
 //! before its cgroup is removed. What this machine does not tell is `None`. Leaves to others: when it
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tare_procstat::process::Process;
-use tare_procstat::{Memory, MemoryCgroup};
+use tare_procstat::{Memory, MemoryCgroup, Tree};
 
 use crate::load::journal::Journal;
 use crate::measure::series::{Sampler, Watched};
@@ -42,7 +42,7 @@ impl WatchedSubject {
         let process = spawn(subject, places, log, cgroup.as_ref()).await?;
         let cgroup = cgroup.map(|cgroup| Arc::new(Mutex::new(cgroup)));
         let watched = Watched {
-            subject: Some(process.pid()),
+            subject: Some(tree(&process, cgroup.as_ref())),
             server,
             cgroup: cgroup.clone(),
         };
@@ -77,7 +77,7 @@ impl WatchedSubject {
             (Some(shared), Some(new)) => *lock(shared) = new,
             _ => self.cgroup = None,
         }
-        self.sampler.follow(Some(self.process.pid()));
+        self.sampler.follow(Some(self.tree()));
         Ok(())
     }
 
@@ -97,9 +97,14 @@ impl WatchedSubject {
         series
     }
 
+    /// Its process with all that this has started: a wrapper is not what is measured.
+    pub fn tree(&self) -> Tree {
+        tree(&self.process, self.cgroup.as_ref())
+    }
+
     /// A subject that has ended has no memory.
     pub fn memory(&self) -> Option<Memory> {
-        tare_procstat::memory(self.process.pid()).ok()
+        self.tree().memory().ok()
     }
 
     /// The same, as the node accounts for it too, with the peak since [`Self::reset_peak`].
@@ -107,7 +112,7 @@ impl WatchedSubject {
         let cgroup = self.cgroup.as_ref();
         Some(Sampled {
             memory: self.memory()?,
-            peak_bytes: tare_procstat::peak_bytes(self.process.pid()).ok(),
+            peak_bytes: self.tree().peak_bytes().ok(),
             cgroup: cgroup.and_then(|cgroup| lock(cgroup).memory().ok()),
             did_settle: None,
         })
@@ -121,13 +126,20 @@ impl WatchedSubject {
 
     /// From here on peaks count. Returns what the kernel refused, a sentence each.
     pub fn reset_peak(&self) -> Vec<String> {
-        let own = tare_procstat::reset_peak(self.process.pid()).err();
+        let own = self.tree().reset_peak().err();
         let of_cgroup = self.cgroup.as_ref();
         let of_cgroup = of_cgroup.and_then(|cgroup| lock(cgroup).reset_peak().err());
         let own = own.map(|e| format!("peaks count from the start of the process: {e}"));
         let of_cgroup = of_cgroup
             .map(|e| format!("peaks of the cgroup count from the start of the process: {e}"));
         own.into_iter().chain(of_cgroup).collect()
+    }
+}
+
+fn tree(process: &Process, cgroup: Option<&Arc<Mutex<MemoryCgroup>>>) -> Tree {
+    match cgroup {
+        Some(cgroup) => Tree::of(process.pid(), Some(&lock(cgroup))),
+        None => Tree::of(process.pid(), None),
     }
 }
 

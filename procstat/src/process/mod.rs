@@ -20,6 +20,9 @@ use tokio::sync::watch;
 
 use crate::memory_cgroup::MemoryCgroup;
 
+/// How often it is looked whether a group has ended.
+const GROUP_LOOK: Duration = Duration::from_millis(20);
+
 /// What to start, and how.
 #[derive(Clone, Debug)]
 pub struct Spec {
@@ -178,10 +181,17 @@ impl Process {
             return Ok(status);
         }
         self.signal(Signal::TERM, "SIGTERM")?;
-        if let Ok(ended) = tokio::time::timeout(grace, self.wait()).await {
-            return ended;
+        let until_ended = async {
+            // As for `wait`.
+            let _ = self.ended.wait_for(|ended| *ended).await;
+            // What a wrapper has started ends in its own time.
+            while others_in_group(self.pid) {
+                tokio::time::sleep(GROUP_LOOK).await;
+            }
+        };
+        if tokio::time::timeout(grace, until_ended).await.is_err() {
+            self.signal(Signal::KILL, "SIGKILL")?;
         }
-        self.signal(Signal::KILL, "SIGKILL")?;
         self.wait().await
     }
 
@@ -227,6 +237,24 @@ impl Drop for Process {
         // Nobody is left to tell of a failure; the kernel's parent-death signal is still armed.
         let _ = self.reap();
     }
+}
+
+/// Whether somebody else than its leader is alive in the group of `leader`, which was not reaped yet.
+#[cfg(target_os = "linux")]
+fn others_in_group(leader: Pid) -> bool {
+    let leader = leader.as_raw_nonzero().get();
+    let processes = procfs::process::all_processes()
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut stats = processes.filter_map(|process| process.stat().ok());
+    stats.any(|stat| stat.pgrp == leader && stat.pid != leader && stat.state != 'Z')
+}
+
+/// They are killed with it.
+#[cfg(not(target_os = "linux"))]
+fn others_in_group(_: Pid) -> bool {
+    false
 }
 
 /// The command of a spec, with its output going to the log.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::summary::{Knee, LimitedBy, RateSweep, Run, sample};
+use crate::model::summary::{Foreign, Knee, LimitedBy, RateSweep, Run, sample};
 
 const METRIC: &str = "api_server_cpu_s";
 
@@ -109,12 +109,22 @@ fn other_machines_and_other_cells_are_said_first() {
     let before = folder(&[Some(1.0)]);
     let mut after = folder(&[Some(1.0)]);
     after.scenario.object_bytes = 4_096;
+    after.subjects[0].allocator = Some("mimalloc".to_owned());
     after.subjects[0].runs[0].objects = 500;
+    after.subjects[0].runs[0].bystanders = Some(Foreign {
+        objects: 300,
+        in_memory: 0,
+        bytes_per_object: None,
+        cpu_us_per_change: None,
+        requests_per_change: None,
+    });
     let found = changes(&before, &after, &common(&before, &after));
     assert_eq!(
         found.warnings,
         [
             "object size, bytes differs: 2048; 4096".to_owned(),
+            "tare/none: allocator differs: unknown; mimalloc".to_owned(),
+            "tare/none: number of foreign objects differs: none; 300".to_owned(),
             format!(
                 "tare/none: only one folder has {0} 300, {0} 500",
                 kind().name()

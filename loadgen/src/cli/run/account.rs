@@ -41,6 +41,9 @@ pub struct Account {
     /// How often the watch was opened again, and why the last time.
     pub watch_restarts: u64,
     pub watch_error: Option<String>,
+    /// What one of the objects that did not converge looks like.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub look: Vec<String>,
     /// Objects that a step of the workload deleted and none created anew.
     pub deleted_by_steps: usize,
     /// `None` with `--keep`.
@@ -189,6 +192,7 @@ impl Account {
                 Ended::Converged => format!("{} were not ready at the end", self.censored()),
             });
         }
+        lines.extend(self.look.iter().cloned());
         if self.watch_restarts > 0 {
             let why = self.watch_error.as_deref();
             lines.push(format!(

@@ -42,6 +42,7 @@ use crate::cli::run::record::RunRecord;
 use crate::cli::run::steps::Done;
 use crate::load::generator::Act;
 use crate::load::journal::Journal;
+use crate::load::look;
 use crate::load::observer::Observer;
 use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
@@ -323,6 +324,16 @@ impl Load {
         };
         if ended == Ended::Converged {
             loaded.steps = self.steps(journal).await;
+        }
+        let all_converged = loaded
+            .steps
+            .records
+            .iter()
+            .all(|step| step.ended == Ended::Converged);
+        if ended != Ended::Converged || !all_converged {
+            let index = look::first(&journal.timeline());
+            loaded.account.look =
+                look::lines(&self.cluster, &self.scenario, convergence_of, index).await;
         }
         if loaded.stopped() {
             return Ok(loaded);

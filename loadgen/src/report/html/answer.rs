@@ -11,5 +11,5 @@ pub fn section(page: &Page) -> Section {
         dl { @for (name, what) in provenance::operators(page.record) { dt { (name) } dd { (what) } } }
         @if let Some(rows) = small_node::table(page.summary) { (table(&rows)) }
     };
-    Section::new("answer", "Which operator for a node with 512 MB?", body)
+    Section::new("answer", "Which operator for a node with 512 MiB?", body)
 }

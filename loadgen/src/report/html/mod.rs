@@ -5,6 +5,7 @@
 //! tables (`report`), the drawing (`chart`).
 
 mod answer;
+mod bystanders;
 mod latency;
 mod memory;
 mod over_time;
@@ -63,6 +64,7 @@ pub fn page(page: &Page) -> String {
         work::section(page),
         work::ratios(page),
         restarts::section(page),
+        bystanders::section(page),
         robustness::section(page),
         provenance::claims(page),
         Some(provenance::failed(page)),

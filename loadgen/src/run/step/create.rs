@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::analyse::convergence::convergence;
 use crate::load::generator::Act;
+use crate::load::look;
 use crate::load::timeline::Timeline;
 use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
@@ -53,9 +54,18 @@ pub async fn run(session: &mut Session<'_>, pace: Pace) -> Result<(), Reason> {
             0 => "no object".to_owned(),
             _ => format!("{} of {objects}", objects as u64 - censored),
         };
+        let index = look::first(&session.journal.timeline());
+        let scenario = session.setting.scenario_of(session.subject);
+        let convergence = &session.subject.convergence;
+        let looked = look::lines(&session.cluster, &scenario, convergence, index).await;
+        let mut looked = looked.into_iter();
+        let example = looked
+            .next()
+            .map_or(String::new(), |first| format!("; {first}"));
+        session.run.warnings.extend(looked);
         return Err(format!(
-            "{what} converged{}; {censored} censored",
-            ended.words()
+            "{what} converged{}; {censored} censored{example}",
+            ended.words(),
         ));
     }
     Ok(())

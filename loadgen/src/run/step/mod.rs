@@ -75,9 +75,10 @@ async fn start(session: &mut Session<'_>) -> Result<(), Reason> {
     let observed = session.wait_until(deadline, |t| t.canary.observed_ns().is_some());
     if !observed.await? {
         return Err(format!(
-            "{} did not observe the canary within {} s",
+            "{} did not observe the canary within {} s: {}",
             session.subject.id(),
-            timeout.as_secs()
+            timeout.as_secs(),
+            ready::unobserved(session).await
         ));
     }
     let observed_ns = session.journal.timeline().canary.observed_ns();

@@ -49,7 +49,7 @@ async fn restart(session: &mut Session<'_>, quiet: Quiet) -> Result<Restart, Rea
         true => None,
         false => session.settled(quiet, waited.settled),
     };
-    let cpu_s = tare_procstat::cpu_seconds(session.running.process.pid()).ok();
+    let cpu_s = session.running.tree().cpu_seconds().ok();
     let after = ServerCounters::take(session).await;
     Ok(Restart {
         ready_s,

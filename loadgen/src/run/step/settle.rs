@@ -133,12 +133,12 @@ pub async fn settle(session: &mut Session<'_>, what: &str, rule: Rule) -> Result
 }
 
 fn sample(session: &Session<'_>, started: Instant) -> Sample {
-    let pid = session.running.process.pid();
+    let tree = session.running.tree();
     Sample {
         at: started.elapsed(),
         events: session.journal.timeline().events,
         // Where CPU and memory cannot be read, events alone decide: a constant never changes.
-        cpu_s: tare_procstat::cpu_seconds(pid).unwrap_or_default(),
-        anon_bytes: tare_procstat::memory(pid).map_or(0, |memory| memory.anon_bytes),
+        cpu_s: tree.cpu_seconds().unwrap_or_default(),
+        anon_bytes: tree.memory().map_or(0, |memory| memory.anon_bytes),
     }
 }

@@ -7,6 +7,7 @@
 use std::time::Instant;
 
 use crate::load::generator::Act;
+use crate::load::object::Object;
 use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
 use crate::model::profile::{UPDATE_EVERY as EVERY, UPDATE_ROUNDS as ROUNDS};
@@ -31,13 +32,14 @@ pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
     }
     let before = Snapshot::take(session).await;
     let started = Instant::now();
-    let mut behind = Vec::new();
+    let (mut behind, mut updates) = (Vec::new(), 0);
     for round in 1..=ROUNDS {
         let what = format!("update storm, round {round} of {ROUNDS}");
         session.say(&what);
         session.check_alive()?;
         session.journal.timeline().begin_wave();
         update_all(session, round).await;
+        updates += accepted(session.journal.timeline().objects());
         behind.push(furthest_behind(session));
     }
     let (ended, seconds) = (Instant::now(), started.elapsed().as_secs_f64());
@@ -48,13 +50,20 @@ pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
         true => Some(ended.elapsed().as_secs_f64() * 1e3),
         false => None,
     };
+    let offered = ROUNDS * objects as u64;
+    if updates < offered {
+        let refused = offered - updates;
+        session.run.warnings.push(format!(
+            "update storm: {refused} of {offered} updates were not accepted"
+        ));
+    }
     let after = Snapshot::take(session).await;
     session.run.memory.burst = session.sampled();
     session.run.converge_cpu_s = after.cpu_s_since(&before);
     session.run.requests = after.requests_since(&before);
     session.run.update_storm = Some(UpdateStorm {
         rounds: ROUNDS,
-        updates: ROUNDS * objects as u64,
+        updates,
         seconds,
         typically_behind: middle(&mut behind),
         most_behind: behind.last().copied().unwrap_or(0),
@@ -73,6 +82,12 @@ async fn update_all(session: &Session<'_>, round: u64) {
     session.offer(Act::Update(round), pace).send().await;
 }
 
+/// Updates of the wave at hand that the server has accepted.
+fn accepted(objects: &[Object]) -> u64 {
+    let accepted = objects.iter().filter(|object| object.acked_ns.is_some());
+    accepted.count() as u64
+}
+
 /// Generations that the object which is furthest behind was not yet observed at.
 fn furthest_behind(session: &Session<'_>) -> u64 {
     let timeline = session.journal.timeline();
@@ -89,6 +104,15 @@ fn middle(of: &mut [u64]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::object::Failed;
+
+    #[test]
+    fn an_update_that_was_rejected_does_not_count() {
+        let [mut accepted_one, mut rejected] = [Object::default(), Object::default()];
+        accepted_one.acknowledge(1, 2);
+        rejected.failed = Some(Failed::Rejected);
+        assert_eq!(accepted(&[accepted_one, rejected]), 1);
+    }
 
     #[test]
     fn the_middle_of_a_few() {

@@ -59,15 +59,23 @@ const KUBECONFIG: &str = "env = { KUBECONFIG = \"{kubeconfig}\" }";
 
 fn subject(behaviour: &str) -> String {
     let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/crd.yaml");
-    // "second" is another subject that works, and "in-pod" is one that works with a pod's credentials.
+    // "second" is another subject that works, "in-pod" is one that works with a pod's credentials, and "wrapped" is one that
+    // a shell has started, which waits for it.
     let (acts, credentials) = match behaviour {
-        "second" => ("works", KUBECONFIG),
+        "second" | "wrapped" => ("works", KUBECONFIG),
         "in-pod" => ("works", "credentials = \"in-pod\""),
         other => (other, KUBECONFIG),
     };
+    let run = match behaviour {
+        "wrapped" => format!(
+            "command = \"sh\"\nargs = [\"-c\", \"{LOADGEN} mock-subject --admin {{admin}} --behaviour {acts}; true\"]\n"
+        ),
+        _ => format!(
+            "command = \"{LOADGEN}\"\nargs = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--behaviour\", \"{acts}\"]\n"
+        ),
+    };
     format!(
-        "name = \"mock\"\nvariant = \"{behaviour}\"\n\
-         [run]\ncommand = \"{LOADGEN}\"\nargs = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--behaviour\", \"{acts}\"]\n\
+        "name = \"mock\"\nvariant = \"{behaviour}\"\n[run]\n{run}\
          {credentials}\ncrd = \"{}\"\nartifacts = [\"script.js\"]\n\
          [ready]\nhttp = \"/readyz\"\n\
          [metrics]\nreconcile_histogram = \"mock_seconds\"\nreconcile_errors = \"mock_errors_total\"\n",

@@ -41,6 +41,7 @@ const SIMULATED: &[Scenario] = scenarios![
     whole::a_full_disk_is_one_line_and_leaves_nothing_that_looks_whole,
     whole::a_subject_beside_itself_gives_the_noise_floor,
     whole::several_runs_may_be_under_way_at_once,
+    whole::a_subject_behind_a_wrapper_is_measured_with_all_it_starts,
     evidence::what_was_read_beside_a_run_is_kept,
     existing::a_namespace_of_a_cluster_is_used_and_cleaned_up,
     existing::what_a_killed_bench_left_is_found_by_its_label,

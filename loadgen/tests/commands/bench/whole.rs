@@ -205,7 +205,8 @@ pub fn subjects_that_die_or_hang_are_failed_runs_with_their_log_tail() {
         "FAILED mock/dies-at-once drain 20: mock/dies-at-once ended by itself (exit status: 1)",
         "    | error: the mock subject dies at once, as asked for",
         "    | error: the mock subject dies at ea-",
-        "FAILED mock/hangs drain 20: no object converged within 3 s (--deadline-s); 20 censored",
+        "FAILED mock/hangs drain 20: no object converged within 3 s (--deadline-s); 20 censored; ",
+        "it has no /status/observedGeneration; it has no condition Ready",
     ] {
         assert!(report.contains(want), "{want} not in {report}");
     }
@@ -220,6 +221,30 @@ pub fn subjects_that_die_or_hang_are_failed_runs_with_their_log_tail() {
     let hangs = &summary["subjects"][2]["runs"][0];
     assert_eq!(hangs["convergence"]["censored"], 20, "{hangs}");
     assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
+}
+
+pub fn a_subject_behind_a_wrapper_is_measured_with_all_it_starts() {
+    let bench_folder = BenchFolder::new("wrapped");
+    let mut args = bench_folder.bench(&["works", "wrapped"], "20");
+    args.extend(["--memory-only", "--repeats", "1"].map(str::to_owned));
+    args.retain(|arg| arg != "--rates" && arg != "20,40");
+    let output = loadgen(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let summary = bench_folder.summary();
+    let figure = |subject: usize, path: &str| {
+        let run = &summary["subjects"][subject]["runs"][0];
+        let figure = run.pointer(path).and_then(serde_json::Value::as_f64);
+        figure.unwrap_or_else(|| panic!("no {path} in {run}"))
+    };
+    let anon = "/memory/settled/anon_bytes";
+    let (alone, wrapped) = (figure(0, anon), figure(1, anon));
+    assert!(
+        wrapped > 0.8 * alone,
+        "{wrapped} bytes, {alone} without the wrapper"
+    );
+    assert!(figure(1, "/cpu/converge_s") > 0.0);
+    // It was ended and started again, and nothing of it is left.
+    assert!(figure(1, "/memory/restart/anon_bytes") > 0.5 * alone);
 }
 
 pub fn a_subject_that_fails_the_conformance_scenario_is_not_measured() {

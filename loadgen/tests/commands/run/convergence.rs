@@ -220,10 +220,17 @@ pub fn no_operator() {
             ("left behind", 0),
         ],
     );
-    assert!(
-        stdout(&output).contains("3 did not converge within 2 s"),
-        "{}",
-        stdout(&output)
-    );
+    for want in [
+        "3 did not converge within 2 s",
+        "-0: it has no /status/observedGeneration; it has no condition Ready",
+        "-0 has no status",
+        "there is no Event about it",
+    ] {
+        assert!(
+            stdout(&output).contains(want),
+            "{want}: {}",
+            stdout(&output)
+        );
+    }
     assert_eq!(simulated_cluster.left(), Vec::<String>::new());
 }

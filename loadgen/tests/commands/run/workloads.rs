@@ -282,15 +282,18 @@ kind = \"EdgeApp\"
 plural = \"edgeapps\"
 name = \"app\"
 template = \"object.yaml\"
+update = \"update.yaml\"
 [convergence]
 observed = \"self.status.observedGeneration >= self.metadata.generation\"
 ready = \"self.status.observedGeneration >= self.metadata.generation\"
+[[steps]]
+do = \"update\"
 [[stand_in]]
 api_version = \"tare.dev/v1alpha1\"
 plural = \"edgeapps\"
 delay_ms = 50
 [stand_in.status]
-observedGeneration = 1
+observedGeneration = \"{generation}\"
 ";
 
 pub fn stand_in() {
@@ -300,6 +303,7 @@ pub fn stand_in() {
     for (file, text) in [
         ("workload.toml", STOOD_IN),
         ("object.yaml", "spec: {image: \"web:1\"}\n"),
+        ("update.yaml", "spec: {image: \"web:2\"}\n"),
     ] {
         std::fs::write(folder.join(file), text).expect("writable");
     }
@@ -314,6 +318,7 @@ pub fn stand_in() {
     let figures = [("created", 5), ("ready  ", 5), ("left behind", 0)];
     assert_figures(&output, &figures);
     let requests = cluster.server.requests();
-    assert_eq!(requests.count("tester", "patch", "edgeapps/status"), 5);
+    // Once when they are made, and once when they are updated.
+    assert_eq!(requests.count("tester", "patch", "edgeapps/status"), 10);
     assert_eq!(cluster.left(), Vec::<String>::new());
 }
