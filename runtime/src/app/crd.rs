@@ -16,6 +16,7 @@ use tracing::{info, warn};
 
 use crate::http::request::{Api, ApiError, METADATA, OBJECT_BYTES, Request, WHOLE};
 use crate::metrics::Verb;
+use crate::model::decoded;
 use crate::reconcile::APPLY_PATCH;
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
@@ -172,7 +173,7 @@ async fn read(api: &Api, crd: &Crd, accept: &'static str) -> Result<Found, ApiEr
         ..Request::get(&path)
     };
     let body = api.call(Verb::Get, request, OBJECT_BYTES).await?;
-    serde_json::from_slice(&body).map_err(|error| ApiError::undecodable(&error))
+    decoded(&body).map_err(|error| ApiError::undecodable(&error))
 }
 
 #[cfg(test)]

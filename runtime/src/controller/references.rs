@@ -24,7 +24,7 @@ use tracing::debug;
 use crate::api::{By, Kind, Operator, Reference};
 use crate::http::paths::Paths;
 use crate::http::request::{Api, ApiError};
-use crate::model::{KindId, ObjectKey, PartialObject, Uid, selector};
+use crate::model::{KindId, ObjectKey, PartialObject, Uid, decoded, selector};
 use crate::reconcile::owner;
 use crate::reconcile::references::SharedNames;
 use crate::relist::pass::{Listed, Pass, Purpose};
@@ -240,7 +240,7 @@ impl<O: Operator> References<O> {
             if !all.selected.is_used() {
                 return;
             }
-            let event = serde_json::from_slice::<Event<'_>>(line).ok();
+            let event = decoded::<Event<'_>>(line).ok();
             let labels = event.map(|event| event.object.metadata.labels.texts());
             let labels = labels.unwrap_or_default();
             // In its namespace, and in all of them.
@@ -267,7 +267,7 @@ impl<O: Operator> References<O> {
     /// The uid of an owner that refers to something for which the list is read.
     fn names_changed(&self, key: &ObjectKey, json: &[u8]) -> Option<Uid> {
         let (_, listed_for) = self.lookup.as_ref()?;
-        let object: PartialObject<'_> = serde_json::from_slice(json).ok()?;
+        let object: PartialObject<'_> = decoded(json).ok()?;
         let owner = owner::rebuild::<O>(key, &owner::decode::<O>(&object)).ok()?;
         // A worker that makes its plan panics too, and tells it.
         let named = AssertUnwindSafe(|| self.operator.references(&owner));

@@ -24,7 +24,7 @@ use crate::free::error::Error;
 use crate::http::collection::Collection;
 use crate::http::request;
 use crate::metrics::Metrics;
-use crate::model::{ObjectKey, PartialObject};
+use crate::model::{ObjectKey, PartialObject, decoded};
 
 /// How long one request of the controller may take; those of a reconcile are the author's.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(10);
@@ -141,7 +141,7 @@ where
         let (group, kind) = (group.into_owned(), kind.into_owned());
         let is_namespaced = is_namespaced::<K>(&self.dyntype);
         let mapper: Mapper = Box::new(move |line| {
-            let event: InEvent<PartialObject<'_>> = serde_json::from_slice(line)?;
+            let event: InEvent<PartialObject<'_>> = decoded(line)?;
             let metadata = event.object.metadata;
             let namespace = match is_namespaced {
                 true => &*metadata.namespace,
@@ -338,7 +338,7 @@ where
     I: IntoIterator<Item = ObjectRef<K>>,
 {
     Box::new(move |line| {
-        let event: InEvent<Other> = serde_json::from_slice(line)?;
+        let event: InEvent<Other> = decoded(line)?;
         Ok(mapper(event.object)
             .into_iter()
             .map(|object| key(&object))

@@ -9,6 +9,7 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use crate::http::request::ApiError;
+use crate::model::decoded;
 
 /// The longest that a server can make us wait: as long as the longest back-off of our own. A proxy that asks for a
 /// day would stop the owner for a day.
@@ -77,7 +78,7 @@ pub(crate) fn status_error(
     body: &[u8],
     retry_after: Option<Duration>,
 ) -> ApiError {
-    let mut parsed: ServerStatus = serde_json::from_slice(body).unwrap_or_default();
+    let mut parsed: ServerStatus = decoded(body).unwrap_or_default();
     if parsed.message.is_empty() {
         // A proxy answers with a text of its own: its first line says enough.
         let text = String::from_utf8_lossy(&body[..body.len().min(200)]);

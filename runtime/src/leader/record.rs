@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 
 use crate::http::request::ApiError;
-use crate::model::rfc3339;
+use crate::model::{decoded, rfc3339};
 
 /// Who holds a Lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +39,7 @@ pub(crate) enum Write {
 impl Record {
     /// Reads a Lease.
     pub fn read(body: &[u8]) -> Result<Self, ApiError> {
-        let lease: Value =
-            serde_json::from_slice(body).map_err(|error| ApiError::undecodable(&error))?;
+        let lease: Value = decoded(body).map_err(|error| ApiError::undecodable(&error))?;
         let spec = &lease["spec"];
         let text = |value: &Value| Box::from(value.as_str().unwrap_or_default());
         let version: Box<str> = text(&lease["metadata"]["resourceVersion"]);

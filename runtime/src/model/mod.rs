@@ -6,6 +6,7 @@ mod body;
 mod child;
 mod corrections;
 mod hash;
+mod json;
 mod key;
 mod kind_id;
 mod label;
@@ -41,6 +42,7 @@ pub use crate::model::uid::Uid;
 pub use crate::model::versions::Versions;
 
 pub(crate) use crate::model::hash::{hash32, hash64, more64, place_hash};
+pub(crate) use crate::model::json::decoded;
 pub(crate) use crate::model::named::Named;
 pub(crate) use crate::model::object::{
     Labels, PartialMetadata, PartialObject, Text, group, map_of,

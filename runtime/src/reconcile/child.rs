@@ -18,7 +18,7 @@ use crate::api::{Child, MANAGED_BY_LABEL, Operator, is_labelled, may_be_labelled
 use crate::http::paths::place_labels;
 use crate::model::{
     ChildState, Content, KindId, Labels, LastApplied, Meta, ObjectKey, PartialMetadata, SeenChild,
-    Uid, hash64, more64, owner_label_value, place_hash, sealed_uid, uid_in,
+    Uid, decoded, hash64, more64, owner_label_value, place_hash, sealed_uid, uid_in,
 };
 use crate::reconcile::fields::{Found, Mark, Planned, copy_of};
 
@@ -320,7 +320,7 @@ pub(crate) fn held(line: &[u8]) -> Content {
         #[serde(borrow)]
         object: &'a RawValue,
     }
-    serde_json::from_slice::<Event<'_>>(line).map_or(Content::Unread, |event| {
+    decoded::<Event<'_>>(line).map_or(Content::Unread, |event| {
         Content::Held(event.object.get().into())
     })
 }

@@ -40,7 +40,7 @@ use crate::http::permission;
 use crate::http::permission::Permission;
 use crate::http::request::{Api, ApiError, METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
-use crate::model::{KindId, PartialObject, Uid};
+use crate::model::{KindId, PartialObject, Uid, decoded};
 use crate::reconcile::child::Actual;
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::fields::{Correction, Created, Mark, Planned};
@@ -226,11 +226,9 @@ impl<O: Operator> ChildRequests<O> {
         request.accept = METADATA;
         match self.api.call(Verb::Delete, request, OBJECT_BYTES).await {
             // A `Status` when it is gone at once, the object when it is not.
-            Ok(answer) => Ok(
-                serde_json::from_slice::<PartialObject<'_>>(&answer).is_ok_and(|object| {
-                    object.metadata.deleting() && !object.metadata.finalizers.is_empty()
-                }),
-            ),
+            Ok(answer) => Ok(decoded::<PartialObject<'_>>(&answer).is_ok_and(|object| {
+                object.metadata.deleting() && !object.metadata.finalizers.is_empty()
+            })),
             Err(error) => match error.code() {
                 Some(404) => Ok(false),
                 Some(409) => Err(Interrupt::Again),

@@ -13,7 +13,7 @@ use crate::api::{Child, Kind};
 use crate::http::paths::Paths;
 use crate::http::request::{Api, ApiError, METADATA_LIST, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
-use crate::model::{KindId, ObjectKey, PartialObject, Uid};
+use crate::model::{KindId, ObjectKey, PartialObject, Uid, decoded};
 use crate::reconcile::failure;
 use crate::reconcile::failure::Interrupt;
 
@@ -78,8 +78,7 @@ async fn read(api: &Api, path: &str) -> Result<Vec<u8>, ApiError> {
 }
 
 fn owned_by(answer: &[u8], paths: &Paths, owner: Uid) -> Result<Vec<OwnedChild>, ApiError> {
-    let list: List<'_> =
-        serde_json::from_slice(answer).map_err(|error| ApiError::undecodable(&error))?;
+    let list: List<'_> = decoded(answer).map_err(|error| ApiError::undecodable(&error))?;
     let objects = list
         .items
         .unwrap_or_default()

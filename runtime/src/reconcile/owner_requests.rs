@@ -16,7 +16,7 @@ use crate::http::request::{ApiError, METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
 use crate::model::{
     LARGE_BYTES, ObjectKey, OwnerObject, OwnerState, PartialObject, SeenChildren, Triggers, Uid,
-    large_bytes,
+    decoded, large_bytes,
 };
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::{JSON_PATCH, Reconciler, encode, failure, guarded, owner};
@@ -94,13 +94,13 @@ impl<O: Operator> Reconciler<O> {
         };
         let object = match verb {
             Verb::List => {
-                let selected: Selected<'_> = serde_json::from_slice(&body).map_err(unreadable)?;
+                let selected: Selected<'_> = decoded(&body).map_err(unreadable)?;
                 let Some(raw) = selected.items.into_iter().flatten().next() else {
                     return Err(Interrupt::Gone);
                 };
                 serde_json::from_str(raw.get())
             }
-            _ => serde_json::from_slice(&body),
+            _ => decoded(&body),
         };
         let object: PartialObject<'_> = object.map_err(unreadable)?;
         Ok(OwnerObject {
@@ -246,8 +246,8 @@ impl<O: Operator> Reconciler<O> {
         match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
             Ok(body) => {
                 // It was executed. What is known of the owner is old: the next attempt reads it.
-                let object: PartialObject<'_> = serde_json::from_slice(&body)
-                    .map_err(|error| self.garbled(&error, "patch", key))?;
+                let object: PartialObject<'_> =
+                    decoded(&body).map_err(|error| self.garbled(&error, "patch", key))?;
                 state.object.resource_version = object.metadata.resource_version;
                 state.object.own_version = object.metadata.resource_version;
                 state.object.finalizers = owner::finalizers::<O>(&object.metadata.finalizers);

@@ -16,7 +16,7 @@ use crate::api::{Child, MANAGED_BY_LABEL, Operator, Owner, is_labelled, is_names
 use crate::http::paths::{Paths, place_labels};
 use crate::http::request::{ApiError, METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
-use crate::model::{PartialObject, owner_label_value, sealed_uid};
+use crate::model::{PartialObject, decoded, owner_label_value, sealed_uid};
 use crate::reconcile::child::Actual;
 use crate::reconcile::child_requests::ChildRequests;
 use crate::reconcile::children::TERMINATING;
@@ -156,7 +156,7 @@ impl<O: Operator> ChildRequests<O> {
         let read = self.api.call(Verb::Get, request, OBJECT_BYTES).await;
         let stays = read.and_then(|answer| {
             let object: PartialObject<'_> =
-                serde_json::from_slice(&answer).map_err(|error| ApiError::undecodable(&error))?;
+                decoded(&answer).map_err(|error| ApiError::undecodable(&error))?;
             Ok(object.metadata.uid == owner.meta.uid && !object.metadata.deleting())
         });
         match stays {

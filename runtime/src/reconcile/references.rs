@@ -12,7 +12,7 @@ use crate::api::{By, Operator, Owner};
 use crate::http::collection::Collection;
 use crate::http::request::{Api, ApiError, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
-use crate::model::{KindId, Named, ObjectKey, Selected, selector};
+use crate::model::{KindId, Named, ObjectKey, Selected, decoded, selector};
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::{Reconciler, failure};
 use crate::relist::pages::{ListError, Pages};
@@ -101,7 +101,7 @@ impl<O: Operator> Reconciler<O> {
             Err(error) if error.code() == Some(404) && !error.is_of_missing_kind() => {
                 return Ok(None);
             }
-            answer => answer.and_then(|body| decoded(&body)),
+            answer => answer.and_then(|body| value(&body)),
         };
         let kind = &O::REFERENCES[index];
         object
@@ -157,7 +157,7 @@ async fn list(api: &Api, parts: Vec<Arc<Collection>>) -> Result<Vec<(ObjectKey, 
         if bytes > OBJECT_BYTES {
             return Err(ApiError::TooLarge(OBJECT_BYTES));
         }
-        let object: Value = decoded(json.as_bytes())?;
+        let object: Value = value(json.as_bytes())?;
         let [namespace, name] = ["namespace", "name"].map(|field| &object["metadata"][field]);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let key = ObjectKey::new(&text(namespace), &text(name));
@@ -167,6 +167,6 @@ async fn list(api: &Api, parts: Vec<Arc<Collection>>) -> Result<Vec<(ObjectKey, 
     Ok(found)
 }
 
-fn decoded(json: &[u8]) -> Result<Value, ApiError> {
-    serde_json::from_slice(json).map_err(|error| ApiError::undecodable(&error))
+fn value(json: &[u8]) -> Result<Value, ApiError> {
+    decoded(json).map_err(|error| ApiError::undecodable(&error))
 }

@@ -9,7 +9,7 @@ use crate::http::paths::Paths;
 use crate::http::request::{ApiError, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
 use crate::model;
-use crate::model::PartialObject;
+use crate::model::{PartialObject, decoded};
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::{Reconciler, failure};
 
@@ -54,7 +54,7 @@ impl<O: Operator> Reconciler<O> {
         };
         let words = answer.and_then(|answer| {
             let object: PartialObject<'_> =
-                serde_json::from_slice(&answer).map_err(|error| ApiError::undecodable(&error))?;
+                decoded(&answer).map_err(|error| ApiError::undecodable(&error))?;
             Ok(object.status.and_then(model::refusal))
         });
         words.map_err(|error| failure::asked(error, "get", kind.kind, name))

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use crate::http::collection::Collection;
 use crate::http::request::{Api, ApiError, OBJECT_BYTES, Request, unreachable};
 use crate::metrics::Verb;
+use crate::model::decoded;
 use crate::relist::items::{Item, Items};
 
 /// The largest list without its items, bytes.
@@ -114,8 +115,8 @@ impl Answer {
     /// # Errors
     /// It is not a list, or it broke off.
     pub fn meta(&self) -> Result<ListMeta, ApiError> {
-        let frame: Frame = serde_json::from_slice(self.items.frame())
-            .map_err(|error| ApiError::undecodable(&error))?;
+        let frame: Frame =
+            decoded(self.items.frame()).map_err(|error| ApiError::undecodable(&error))?;
         Ok(frame.metadata)
     }
 }

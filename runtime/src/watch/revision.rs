@@ -8,6 +8,7 @@ use serde::Deserialize;
 use crate::http::collection::Collection;
 use crate::http::request::{Api, ApiError, METADATA_LIST, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
+use crate::model::decoded;
 
 #[derive(Deserialize)]
 struct List {
@@ -29,8 +30,7 @@ pub(crate) async fn newest(api: &Api, collection: &Collection) -> Result<u64, Ap
     let mut request = Request::get(&path);
     request.accept = METADATA_LIST;
     let body = api.call(Verb::List, request, OBJECT_BYTES).await?;
-    let list: List =
-        serde_json::from_slice(&body).map_err(|error| ApiError::undecodable(&error))?;
+    let list: List = decoded(&body).map_err(|error| ApiError::undecodable(&error))?;
     let version = list.metadata.resource_version.parse();
     version.map_err(|_| ApiError::Undecodable("the list has no resourceVersion in decimal".into()))
 }

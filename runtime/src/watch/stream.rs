@@ -23,7 +23,7 @@ use crate::http::collection::Collection;
 use crate::http::request::{Api, Request};
 use crate::http::server_status::ServerStatus;
 use crate::metrics::Verb;
-use crate::model::{KindId, ObjectKey, PartialObject, Uid, Versions};
+use crate::model::{KindId, ObjectKey, PartialObject, Uid, Versions, decoded};
 use crate::watch::lines::{Line, Lines};
 use crate::watch::{Decode, WatchEvent, WatchItem, revision};
 
@@ -278,7 +278,7 @@ impl<D: Decode> WatchStream<D> {
     }
 
     fn decode(&mut self, line: Vec<u8>) -> Option<WatchEvent<D::Object>> {
-        let event: Event<'_> = match serde_json::from_slice(&line) {
+        let event: Event<'_> = match decoded(&line) {
             Ok(event) => event,
             Err(error) => return Some(self.undecodable(&line, &error)),
         };
@@ -314,7 +314,7 @@ impl<D: Decode> WatchStream<D> {
     }
 
     fn error_event(&mut self, line: &[u8]) -> Option<WatchEvent<D::Object>> {
-        let status = serde_json::from_slice::<ErrorEvent>(line)
+        let status = decoded::<ErrorEvent>(line)
             .map(|event| event.object)
             .unwrap_or_default();
         Some(self.refused(status))
@@ -329,12 +329,14 @@ impl<D: Decode> WatchStream<D> {
     }
 
     fn undecodable(&mut self, line: &[u8], error: &serde_json::Error) -> WatchEvent<D::Object> {
+        // Its name can be read where something else in it is no text.
+        let line = String::from_utf8_lossy(line);
         let Ok(NamedEvent {
             object: NamedObject { metadata },
-        }) = serde_json::from_slice(line)
+        }) = serde_json::from_str(&line)
         else {
             // The `Status` of a refusal, passed on with the code of an answer.
-            let status: ServerStatus = serde_json::from_slice(line).unwrap_or_default();
+            let status: ServerStatus = serde_json::from_str(&line).unwrap_or_default();
             return match status.code {
                 0..400 => self.skip(None, &error.to_string()),
                 _ => self.refused(status),

@@ -14,7 +14,7 @@ use crate::free::engine::work::InEvent;
 use crate::free::engine::{Begun, Concerns, Engine, Requested};
 use crate::free::queue::Content;
 use crate::http::request::ApiError;
-use crate::model::ObjectKey;
+use crate::model::{ObjectKey, decoded};
 use crate::watch::changes::Change;
 
 impl<K, R, F, P, Ctx> Engine<K, R, P, Ctx, F::Error>
@@ -75,7 +75,7 @@ where
 
     /// Whether an object names one for which the running list is read.
     pub(super) fn names_changed(&self, json: &[u8]) -> bool {
-        let Ok(object) = serde_json::from_slice::<K>(json) else {
+        let Ok(object) = decoded::<K>(json) else {
             return false;
         };
         let related = self.parts.related.iter().enumerate();
@@ -110,7 +110,7 @@ where
         let (Some(skip), Content::Event(line)) = (&self.parts.skip, event) else {
             return false;
         };
-        serde_json::from_slice::<InEvent<K>>(line).is_ok_and(|event| skip(&event.object))
+        decoded::<InEvent<K>>(line).is_ok_and(|event| skip(&event.object))
     }
 
     pub(super) fn on_ask(&mut self, ask: Requested) {

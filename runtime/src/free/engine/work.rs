@@ -18,7 +18,7 @@ use crate::free::error::Error;
 use crate::free::queue::Content;
 use crate::http::request::{ApiError, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
-use crate::model::ObjectKey;
+use crate::model::{ObjectKey, decoded};
 use crate::reconcile::failure::words;
 
 /// What a task has found.
@@ -75,13 +75,13 @@ where
     /// Begins the author's reconcile of an object.
     pub(super) fn reconcile(&mut self, key: ObjectKey, content: &Content) {
         let decoded = match content {
-            Content::Object(json) => serde_json::from_slice(json).map(Some),
+            Content::Object(json) => decoded(json).map(Some),
             Content::Event(json) => {
-                let event = serde_json::from_slice(json);
+                let event = decoded(json);
                 event.map(|event: InEvent<K>| Some(event.object))
             }
             Content::List(json) => {
-                let list = serde_json::from_slice(json);
+                let list = decoded(json);
                 list.map(|mut list: InList<K>| list.items.pop())
             }
         };
