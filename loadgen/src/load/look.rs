@@ -127,7 +127,7 @@ async fn events(cluster: &Cluster, namespace: &str, name: &str) -> Vec<String> {
     let ask = async |path: &str| cluster.ask::<Value>(Method::GET, path, None, vec![]).await;
     let asked = match ask(&selected).await {
         // The simulated server selects by the name of the Event only.
-        Err(error) if error.code() == Some(400) => ask(&path).await,
+        Err(error) if matches!(error.code(), Some(400 | 501)) => ask(&path).await,
         asked => asked,
     };
     let list = match asked {

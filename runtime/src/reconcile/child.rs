@@ -17,8 +17,9 @@ use serde_json::{Map, Value};
 use crate::api::{Child, MANAGED_BY_LABEL, Operator, is_labelled, may_be_labelled};
 use crate::http::paths::place_labels;
 use crate::model::{
-    ChildState, Content, KindId, Labels, LastApplied, Meta, ObjectKey, PartialMetadata, SeenChild,
-    Uid, decoded, hash64, more64, owner_label_value, place_hash, sealed_uid, uid_in,
+    ChildState, Content, KindId, Labels, LastApplied, Meta, ObjectKey, PartialMetadata,
+    PartialObject, SeenChild, Uid, decoded, hash64, more64, owner_label_value, place_hash,
+    sealed_uid, uid_in,
 };
 use crate::reconcile::fields::{Found, Mark, Planned, copy_of};
 
@@ -56,15 +57,14 @@ pub struct Actual {
 }
 
 impl Actual {
-    /// Decodes a child whose annotation `mark` says which plan it was written from. With the name of our field manager
-    /// also its managedFields, by which it can be compared.
+    /// Decodes a child of the field manager `manager`, whose annotation `mark` says which plan it was written from.
     ///
     /// # Errors
     /// The JSON is not an object of the API.
     pub fn decode(
         raw: &str,
         declared: &[&str],
-        (manager, mark): (Option<&str>, &str),
+        (manager, mark): (&str, &str),
     ) -> Result<Self, serde_json::Error> {
         let Wire {
             metadata,
@@ -85,8 +85,7 @@ impl Actual {
         rest.insert("metadata".to_owned(), planable.into());
         let controller = metadata.controller();
         let managed = metadata.managed_fields.map(RawValue::get);
-        let managed = manager.and(managed);
-        let marked = managed.filter(|_| plan.is_some()).zip(manager);
+        let marked = managed.filter(|_| plan.is_some());
         Ok(Self {
             key: metadata.key(),
             uid: metadata.uid,
@@ -101,7 +100,7 @@ impl Actual {
             marks,
             value: Value::Object(rest),
             mark: plan.and_then(|text| Mark::parse(text.as_str()?)),
-            copy: marked.and_then(|(json, manager)| copy_of(json, manager, mark)),
+            copy: marked.and_then(|json| copy_of(json, manager, mark)),
             managed: managed.map(Into::into),
         })
     }
@@ -115,7 +114,7 @@ impl Actual {
         declared: &[&str],
         mark: &str,
     ) -> Result<Self, serde_json::Error> {
-        let mut actual = Self::decode(raw, declared, (Some(O::NAME), mark))?;
+        let mut actual = Self::decode(raw, declared, (O::NAME, mark))?;
         if may_be_labelled::<O>() && actual.owner.is_none() {
             let [_, uid] = place_labels::<O>();
             let uid = actual.value["metadata"]["labels"][uid].as_str();
@@ -160,6 +159,26 @@ impl Actual {
             copy: self.copy,
             managed: self.managed.as_deref(),
         }
+    }
+}
+
+/// What is known of a child of `kind` in this place that was just made: as planned, nobody's copy, and without a status.
+/// With `body` where a cache keeps its digest.
+pub(crate) fn made(
+    made: &PartialObject<'_>,
+    kind: KindId,
+    place_hash: u32,
+    body: Option<&Value>,
+) -> SeenChild {
+    let metadata = &made.metadata;
+    SeenChild {
+        kind,
+        place_hash,
+        uid_hash: metadata.uid.short(),
+        resource_version: metadata.resource_version,
+        state: ChildState::read(metadata.generation, None, &[]),
+        marks: metadata.marks(),
+        content: Content::Recorded(body.map(|body| last_applied(metadata.uid, body))),
     }
 }
 
@@ -354,7 +373,7 @@ mod tests {
         let actual = Actual::decode(
             &deployment().to_string(),
             DEPLOYMENT.status,
-            (Some("sites"), "x/plan"),
+            ("sites", "x/plan"),
         )?;
         assert_eq!(
             actual.value,
@@ -370,14 +389,7 @@ mod tests {
         );
         assert_eq!(actual.owner_text.as_deref(), Some("Site \"web\""));
         assert_eq!(actual.owner_group.as_deref(), Some("example.com"));
-        assert!(
-            Actual::decode(
-                "{\"spec\":{}}",
-                DEPLOYMENT.status,
-                (Some("sites"), "x/plan")
-            )
-            .is_err()
-        );
+        assert!(Actual::decode("{\"spec\":{}}", DEPLOYMENT.status, ("sites", "x/plan")).is_err());
         Ok(())
     }
 
@@ -386,11 +398,7 @@ mod tests {
     {
         let mut object = deployment();
         object["metadata"]["annotations"]["x/plan"] = "abc-3".into();
-        let actual = Actual::decode(
-            &object.to_string(),
-            DEPLOYMENT.status,
-            (Some("sites"), "x/plan"),
-        )?;
+        let actual = Actual::decode(&object.to_string(), DEPLOYMENT.status, ("sites", "x/plan"))?;
         let found = actual.found();
         assert_eq!(found.value["metadata"]["annotations"], json!({"x": "y"}));
         assert_eq!(found.mark, Mark::parse("abc-3"));

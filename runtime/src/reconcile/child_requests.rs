@@ -102,13 +102,13 @@ impl<O: Operator> ChildRequests<O> {
         }
     }
 
-    /// Creates the child. `None`: there is one already.
+    /// Creates the child; its metadata as JSON. `None`: there is one already.
     pub(super) async fn create(
         &self,
         owner: &Owner<O>,
         child: &Child,
         planned: &Planned<'_>,
-    ) -> Result<Option<Actual>, Interrupt> {
+    ) -> Result<Option<Vec<u8>>, Interrupt> {
         let body = planned.body;
         let mut head = self.head(owner, child, body, planned.mark);
         let (path, how);
@@ -128,14 +128,7 @@ impl<O: Operator> ChildRequests<O> {
         // A new object has no status: its metadata are all that is recorded.
         request.accept = METADATA;
         match self.api.call(Verb::Create, request, OBJECT_BYTES).await {
-            Ok(answer) => {
-                let text = std::str::from_utf8(&answer).unwrap_or_default();
-                // What was just made is as planned, and nobody's copy.
-                Actual::decode(text, child.kind.status, (None, &self.mark))
-                    .map(Some)
-                    .map_err(|error| ApiError::undecodable(&error))
-                    .map_err(|error| failure::asked(error, "read", child.kind.kind, &child.name))
-            }
+            Ok(answer) => Ok(Some(answer)),
             // An apply with that resourceVersion conflicts with an object that exists.
             Err(error)
                 if error.is("AlreadyExists")

@@ -14,7 +14,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::api::{Child, Operator, Owner, OwnerStatus, Status, kind_index};
-use crate::model::{ChildState, Content, OwnerState, Retention, SeenChild, Triggers, Uid, millis};
+use crate::http::request::ApiError;
+use crate::model::{
+    ChildState, Content, OwnerState, PartialObject, Retention, SeenChild, Triggers, Uid, decoded,
+    millis,
+};
 use crate::reconcile::Reconciler;
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, planned_body};
@@ -204,7 +208,17 @@ impl<O: Operator> Reconciler<O> {
             state.work.triggers = triggers;
         }
         if let Some(made) = made? {
-            self.record(state, child, &made, Some(body));
+            let made: PartialObject<'_> = decoded(&made).map_err(|error| {
+                let error = ApiError::undecodable(&error);
+                failure::asked(error, "read", child.kind.kind, &child.name)
+            })?;
+            if let Some(kind) = kind_index(O::KINDS, &child.kind) {
+                let (_, place_hash) = id::<O>(child);
+                let body = body_to_keep(self.retention, body);
+                state
+                    .children
+                    .record(child::made(&made, kind, place_hash, body));
+            }
             return Ok(());
         }
         match self.requests.read(owner, child).await? {
@@ -378,9 +392,14 @@ impl<O: Operator> Reconciler<O> {
     /// Records a child as it is now, with the digests of `body` where it satisfies that.
     fn record(&self, state: &mut OwnerState, child: &Child, actual: &Actual, body: Option<&Value>) {
         if let Some(kind) = kind_index(O::KINDS, &child.kind) {
-            let body = body.filter(|_| self.retention == Retention::Specs);
+            let body = body.and_then(|body| body_to_keep(self.retention, body));
             let (_, place_hash) = id::<O>(child);
             state.children.record(actual.seen(kind, place_hash, body));
         }
     }
+}
+
+/// The planned body that a child satisfies, where a cache keeps its digest.
+fn body_to_keep(retention: Retention, body: &Value) -> Option<&Value> {
+    (retention == Retention::Specs).then_some(body)
 }
