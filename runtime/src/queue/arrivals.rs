@@ -95,6 +95,14 @@ impl Arrivals {
         self.again = self.again.with(triggers);
     }
 
+    /// What has changed since the events may come as no event: all children are read, those that were shown to be gone, too.
+    pub(super) fn recheck_children(&mut self) {
+        self.request(Triggers::CHILDREN);
+        for event in &mut self.children {
+            event.child.content = Content::Unread;
+        }
+    }
+
     /// Forgets all that is told apart by resourceVersion.
     pub(super) fn forget_revisions(&mut self) {
         self.owner = None;

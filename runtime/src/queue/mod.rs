@@ -76,7 +76,7 @@ impl Queue {
         for (key, entry) in self.entries.iter_mut() {
             if entry.state == State::InFlight {
                 if !mutant!(RelistedInFlightIgnored) {
-                    entry.arrivals.request(Triggers::CHILDREN);
+                    entry.arrivals.recheck_children();
                 }
                 continue;
             }

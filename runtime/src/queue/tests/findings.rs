@@ -455,6 +455,19 @@ fn what_events_showed_of_children_before_their_watch_was_lost_is_read_again() {
 }
 
 #[test]
+fn a_child_that_went_in_flight_before_its_watch_was_lost_is_read_again() {
+    let mut queue = queue(Limits::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+    let (key, mut owner) = take(&mut queue);
+    owner.children.record(record(8));
+    on_child_event(&mut queue, &key, gone(9), 0);
+    // Somebody makes it again, and nobody watches.
+    queue.relisted(20);
+    queue.finish(&key, observed(owner, true), WRITTEN, 0);
+    assert_eq!(take(&mut queue).1.children[0].content, Content::Unread);
+}
+
+#[test]
 fn an_owner_that_awaits_its_children_is_compared_by_the_relist_alone() {
     let mut queue = queue(Limits::default());
     written(&mut queue, "a/x");
