@@ -1,7 +1,7 @@
 //! A memory cgroup for one process and its children: memory as a node accounts for it.
 //!
-//! Guarantees: a cgroup is removed when it is dropped, and what is still in it is killed; one that a killed program left behind is removed
-//! by the next program that makes one. Nothing else in the hierarchy is changed, except that a cgroup of
+//! Guarantees: a cgroup is removed when it is dropped, and what is still in it is killed; one that a killed program left
+//! behind is removed by the next program that makes one. Nothing else in the hierarchy is changed, except that a cgroup of
 //! our own may be told to account for memory and CPU.
 //! Leaves to others: starting a process in it ([`crate::process::Process::spawn_in`]).
 //!
@@ -152,13 +152,12 @@ impl MemoryCgroup {
     pub fn kill_all(&self) {
         // What is forked meanwhile is found the next time.
         for pause in EMPTIES {
-            let listed = std::fs::read_to_string(self.dir.join("cgroup.procs")).unwrap_or_default();
-            let pids = listed.lines().filter_map(|line| line.parse().ok());
-            let pids: Vec<_> = pids.filter_map(rustix::process::Pid::from_raw).collect();
+            let pids = members(&self.dir).unwrap_or_default();
             if pids.is_empty() {
                 return;
             }
-            for pid in pids {
+            let pids = pids.into_iter().filter_map(|pid| i32::try_from(pid).ok());
+            for pid in pids.filter_map(rustix::process::Pid::from_raw) {
                 // One that has ended meanwhile is what was asked for.
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
             }
@@ -174,6 +173,13 @@ impl MemoryCgroup {
         self.peak = self.version.reset_peak(&self.dir)?;
         Ok(())
     }
+}
+
+/// The processes in the cgroup at `dir`; `None` where it is gone.
+pub(crate) fn members(dir: &Path) -> Option<Vec<u32>> {
+    let listed = std::fs::read_to_string(dir.join("cgroup.procs")).ok()?;
+    let pids = listed.lines().filter_map(|line| line.parse().ok());
+    Some(pids.collect())
 }
 
 impl Drop for MemoryCgroup {

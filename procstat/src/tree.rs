@@ -9,13 +9,13 @@ use std::path::PathBuf;
 
 use crate::error::Error;
 use crate::memory::{Memory, Resident};
-use crate::memory_cgroup::MemoryCgroup;
+use crate::memory_cgroup::{MemoryCgroup, members};
 
 /// A process and all that it has started.
 #[derive(Debug, Clone)]
 pub struct Tree {
     pid: u32,
-    /// `cgroup.procs` of its own cgroup.
+    /// The folder of its own cgroup.
     cgroup: Option<PathBuf>,
 }
 
@@ -24,17 +24,13 @@ impl Tree {
     pub fn of(pid: u32, cgroup: Option<&MemoryCgroup>) -> Self {
         Self {
             pid,
-            cgroup: cgroup.map(|cgroup| cgroup.path().join("cgroup.procs")),
+            cgroup: cgroup.map(|cgroup| cgroup.path().to_owned()),
         }
     }
 
     /// All that are alive, the first one first.
     pub fn pids(&self) -> Vec<u32> {
-        let listed = self
-            .cgroup
-            .as_ref()
-            .and_then(|procs| std::fs::read_to_string(procs).ok());
-        let Some(listed) = listed else {
+        let Some(members) = self.cgroup.as_deref().and_then(members) else {
             let mut pids = vec![self.pid];
             let mut at = 0;
             while let Some(pid) = pids.get(at) {
@@ -44,8 +40,7 @@ impl Tree {
             }
             return pids;
         };
-        let others = listed.lines().filter_map(|line| line.parse().ok());
-        let others = others.filter(|pid| *pid != self.pid);
+        let others = members.into_iter().filter(|pid| *pid != self.pid);
         std::iter::once(self.pid).chain(others).collect()
     }
 

@@ -71,6 +71,11 @@ async fn a_child_that_ends_on_sigterm_may_say_so() {
 mod on_linux {
     use std::os::unix::process::ExitStatusExt;
 
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+
+    use super::*;
+
     #[tokio::test]
     async fn what_a_wrapper_has_started_ends_in_its_own_time() {
         let worker = format!(
@@ -84,11 +89,6 @@ mod on_linux {
         assert_eq!(status.signal(), Some(15));
         assert_eq!(wrapper.last_log_lines(1), ["stopped"]);
     }
-
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
-
-    use super::*;
 
     #[tokio::test]
     async fn a_child_deaf_to_sigterm_is_killed_after_the_grace() {

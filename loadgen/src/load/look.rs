@@ -29,7 +29,7 @@ pub async fn lines(
         return Vec::new();
     };
     let part = scenario.part_of(index);
-    let convergence = part.convergence.as_ref().unwrap_or(convergence);
+    let convergence = part.converged_by(convergence);
     let name = part.resource.object_name(index);
     at(cluster, &part.resource, convergence, &name).await
 }

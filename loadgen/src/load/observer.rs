@@ -146,7 +146,7 @@ impl Observer {
         journal: &Arc<Journal>,
     ) -> Result<Vec<Self>, String> {
         let parts = scenario.parts().enumerate().map(|(part, of)| {
-            let convergence = of.convergence.as_ref().unwrap_or(convergence);
+            let convergence = of.converged_by(convergence);
             Ok(Self {
                 cluster: cluster.clone(),
                 scenario: scenario.clone(),

@@ -108,17 +108,24 @@ fn line(line: &str) -> Option<(&str, &str)> {
 
 /// Where the brace is that ends the labels: one in a quoted value is not it.
 fn closing(labels: &str) -> Option<usize> {
-    let (mut quoted, mut escaped) = (false, false);
-    labels.bytes().position(|byte| {
-        let is_escaped = std::mem::take(&mut escaped);
-        match byte {
-            _ if is_escaped => {}
-            b'\\' => escaped = quoted,
-            b'"' => quoted = !quoted,
-            b'}' => return !quoted,
-            _ => {}
+    let mut at = 0;
+    loop {
+        at += labels[at..].find(['"', '}'])?;
+        if labels[at..].starts_with('}') {
+            return Some(at);
         }
-        false
+        at += 1;
+        at += closing_quote(&labels[at..])? + 1;
+    }
+}
+
+/// Where the quote is that ends a value: one behind a backslash is not it.
+fn closing_quote(value: &str) -> Option<usize> {
+    let mut escaped = false;
+    value.bytes().position(|byte| {
+        let is_escaped = std::mem::take(&mut escaped);
+        escaped = !is_escaped && byte == b'\\';
+        !is_escaped && byte == b'"'
     })
 }
 
@@ -142,12 +149,7 @@ impl<'a> Sample<'a> {
         loop {
             let (name, after) = rest.split_once('=')?;
             let value = after.trim_start().strip_prefix('"')?;
-            let mut escaped = false;
-            let end = value.bytes().position(|byte| {
-                let is_escaped = std::mem::take(&mut escaped);
-                escaped = !is_escaped && byte == b'\\';
-                !is_escaped && byte == b'"'
-            })?;
+            let end = closing_quote(value)?;
             if name.trim_matches([',', ' ', '\t']) == wanted {
                 return Some(&value[..end]);
             }

@@ -48,10 +48,7 @@ pub async fn unobserved(session: &Session<'_>) -> String {
     };
     let scenario = session.setting.scenario_of(subject);
     let name = session.journal.timeline().canary_name();
-    let convergence = scenario
-        .convergence
-        .as_ref()
-        .unwrap_or(&subject.convergence);
+    let convergence = scenario.converged_by(&subject.convergence);
     let looked = look::at(&session.cluster, &scenario.resource, convergence, &name).await;
     told.into_iter()
         .chain(looked)

@@ -113,7 +113,7 @@ impl Paths {
         let children = O::KINDS.iter().map(|kind| {
             let ours = Some(ours.as_str());
             let parts = collection(kind.api_version, kind.plural, kind.namespaced, ours);
-            // Whether a mark is ours.
+            // A list says who has written their marks.
             let marked =
                 |part: Arc<Collection>| Arc::unwrap_or_clone(part).listed_with(mark.clone());
             parts

@@ -162,23 +162,41 @@ impl Actual {
     }
 }
 
-/// What is known of a child of `kind` in this place that was just made: as planned, nobody's copy, and without a status.
-/// With `body` where a cache keeps its digest.
-pub(crate) fn made(
-    made: &PartialObject<'_>,
-    kind: KindId,
-    place_hash: u32,
-    body: Option<&Value>,
-) -> SeenChild {
-    let metadata = &made.metadata;
-    SeenChild {
-        kind,
-        place_hash,
-        uid_hash: metadata.uid.short(),
-        resource_version: metadata.resource_version,
-        state: ChildState::read(metadata.generation, None, &[]),
-        marks: metadata.marks(),
-        content: Content::Recorded(body.map(|body| last_applied(metadata.uid, body))),
+/// A child that was just made: as planned, nobody's copy, and without a status.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Made {
+    uid: Uid,
+    resource_version: u64,
+    generation: i64,
+    marks: u32,
+}
+
+impl Made {
+    /// Decodes its metadata.
+    ///
+    /// # Errors
+    /// The answer is not an object of the API.
+    pub(crate) fn decode(answer: &[u8]) -> Result<Self, serde_json::Error> {
+        let PartialObject { metadata, .. } = decoded(answer)?;
+        Ok(Self {
+            uid: metadata.uid,
+            resource_version: metadata.resource_version,
+            generation: metadata.generation,
+            marks: metadata.marks(),
+        })
+    }
+
+    /// As [`Actual::seen`].
+    pub(crate) fn seen(&self, kind: KindId, place_hash: u32, body: Option<&Value>) -> SeenChild {
+        SeenChild {
+            kind,
+            place_hash,
+            uid_hash: self.uid.short(),
+            resource_version: self.resource_version,
+            state: ChildState::read(self.generation, None, &[]),
+            marks: self.marks,
+            content: Content::Recorded(body.map(|body| last_applied(self.uid, body))),
+        }
     }
 }
 

@@ -41,7 +41,7 @@ use crate::http::permission::Permission;
 use crate::http::request::{Api, ApiError, METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
 use crate::model::{KindId, PartialObject, Uid, decoded};
-use crate::reconcile::child::Actual;
+use crate::reconcile::child::{Actual, Made};
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::fields::{Correction, Created, Mark, Planned};
 use crate::reconcile::{APPLY_PATCH, JSON, MERGE_PATCH, failure, whole};
@@ -102,13 +102,13 @@ impl<O: Operator> ChildRequests<O> {
         }
     }
 
-    /// Creates the child; its metadata as JSON. `None`: there is one already.
+    /// Creates the child. `None`: there is one already.
     pub(super) async fn create(
         &self,
         owner: &Owner<O>,
         child: &Child,
         planned: &Planned<'_>,
-    ) -> Result<Option<Vec<u8>>, Interrupt> {
+    ) -> Result<Option<Made>, Interrupt> {
         let body = planned.body;
         let mut head = self.head(owner, child, body, planned.mark);
         let (path, how);
@@ -128,7 +128,10 @@ impl<O: Operator> ChildRequests<O> {
         // A new object has no status: its metadata are all that is recorded.
         request.accept = METADATA;
         match self.api.call(Verb::Create, request, OBJECT_BYTES).await {
-            Ok(answer) => Ok(Some(answer)),
+            Ok(answer) => Made::decode(&answer).map(Some).map_err(|error| {
+                let error = ApiError::undecodable(&error);
+                failure::asked(error, "read", child.kind.kind, &child.name)
+            }),
             // An apply with that resourceVersion conflicts with an object that exists.
             Err(error)
                 if error.is("AlreadyExists")

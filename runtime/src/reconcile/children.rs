@@ -13,11 +13,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::api::{Child, Operator, Owner, OwnerStatus, Status, kind_index};
-use crate::http::request::ApiError;
+use crate::api::{Child, Operator, Owner, OwnerStatus, Status};
 use crate::model::{
-    ChildState, Content, OwnerState, PartialObject, Retention, SeenChild, Triggers, Uid, decoded,
-    millis,
+    ChildState, Content, KindId, OwnerState, Retention, SeenChild, Triggers, Uid, millis,
 };
 use crate::reconcile::Reconciler;
 use crate::reconcile::child;
@@ -208,17 +206,9 @@ impl<O: Operator> Reconciler<O> {
             state.work.triggers = triggers;
         }
         if let Some(made) = made? {
-            let made: PartialObject<'_> = decoded(&made).map_err(|error| {
-                let error = ApiError::undecodable(&error);
-                failure::asked(error, "read", child.kind.kind, &child.name)
-            })?;
-            if let Some(kind) = kind_index(O::KINDS, &child.kind) {
-                let (_, place_hash) = id::<O>(child);
-                let body = body_to_keep(self.retention, body);
-                state
-                    .children
-                    .record(child::made(&made, kind, place_hash, body));
-            }
+            self.record_as(state, child, Some(body), |kind, place_hash, body| {
+                made.seen(kind, place_hash, body)
+            });
             return Ok(());
         }
         match self.requests.read(owner, child).await? {
@@ -391,15 +381,22 @@ impl<O: Operator> Reconciler<O> {
 
     /// Records a child as it is now, with the digests of `body` where it satisfies that.
     fn record(&self, state: &mut OwnerState, child: &Child, actual: &Actual, body: Option<&Value>) {
-        if let Some(kind) = kind_index(O::KINDS, &child.kind) {
-            let body = body.and_then(|body| body_to_keep(self.retention, body));
-            let (_, place_hash) = id::<O>(child);
-            state.children.record(actual.seen(kind, place_hash, body));
+        self.record_as(state, child, body, |kind, place_hash, body| {
+            actual.seen(kind, place_hash, body)
+        });
+    }
+
+    /// The same of what `seen` makes of its kind, its place, and the body whose digest a cache keeps.
+    fn record_as(
+        &self,
+        state: &mut OwnerState,
+        child: &Child,
+        body: Option<&Value>,
+        seen: impl FnOnce(KindId, u32, Option<&Value>) -> SeenChild,
+    ) {
+        if let (Some(kind), place_hash) = id::<O>(child) {
+            let body = body.filter(|_| self.retention == Retention::Specs);
+            state.children.record(seen(kind, place_hash, body));
         }
     }
-}
-
-/// The planned body that a child satisfies, where a cache keeps its digest.
-fn body_to_keep(retention: Retention, body: &Value) -> Option<&Value> {
-    (retention == Retention::Specs).then_some(body)
 }

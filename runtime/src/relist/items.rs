@@ -269,23 +269,20 @@ impl Items {
         };
         let in_list = self.objects & (1 << (ITEMS + 1)) == 0;
         let is_led = before.is_none_or(|depth| in_list && self.on_path & (1 << depth) != 0);
-        let is_next = is_led
-            && match step {
-                Some(step) => PATH[step].1 == key,
-                None => self.managed.keeps(key),
-            };
         let in_metadata = is_led && self.depth == MANAGED;
         self.has_generation |= in_metadata && key == b"generation";
+        // Where there is no generation, managedFields are kept, and nothing below is on the path.
+        let is_next = is_led
+            && match step {
+                Some(step) => PATH[step].1 == key && (self.depth != MANAGED || self.has_generation),
+                None => self.managed.keeps(key),
+            };
         let left_out = match self.depth {
             _ if !is_led || matches!(self.managed, ManagedFields::All) => false,
-            MANAGED if matches!(self.managed, ManagedFields::None) => {
-                is_next && self.has_generation
-            }
-            // Where there is no generation, nothing below is on the path.
+            MANAGED => is_next && matches!(self.managed, ManagedFields::None),
             ENTRY => !is_next && key != b"manager",
             depth => depth > MANAGED && !is_next,
         };
-        let is_next = is_next && (self.depth != MANAGED || self.has_generation);
         let bit = 1 << self.depth;
         self.on_path = (self.on_path & !bit) | (u64::from(is_next) << self.depth);
         if left_out {

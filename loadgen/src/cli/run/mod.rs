@@ -87,11 +87,14 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn stopped(&self) -> bool {
+    /// How the creation and each step ended.
+    fn ends(&self) -> impl Iterator<Item = Ended> {
         let steps = self.steps.records.iter().map(|step| step.ended);
-        steps
-            .chain([self.ended])
-            .any(|ended| ended == Ended::Stopped)
+        steps.chain([self.ended])
+    }
+
+    fn stopped(&self) -> bool {
+        self.ends().any(|ended| ended == Ended::Stopped)
     }
 }
 
@@ -325,18 +328,13 @@ impl Load {
         if ended == Ended::Converged {
             loaded.steps = self.steps(journal).await;
         }
-        let all_converged = loaded
-            .steps
-            .records
-            .iter()
-            .all(|step| step.ended == Ended::Converged);
-        if ended != Ended::Converged || !all_converged {
+        if loaded.stopped() {
+            return Ok(loaded);
+        }
+        if loaded.ends().any(|ended| ended != Ended::Converged) {
             let index = look::first(&journal.timeline());
             loaded.account.look =
                 look::lines(&self.cluster, &self.scenario, convergence_of, index).await;
-        }
-        if loaded.stopped() {
-            return Ok(loaded);
         }
         let idle = self.idle();
         if !idle.is_zero() && self.rest(idle).await == Ended::Stopped {

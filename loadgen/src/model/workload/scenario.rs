@@ -235,6 +235,11 @@ impl Resource {
 }
 
 impl Scenario {
+    /// When an object of this kind has converged: by its own word, or by that of the whole.
+    pub fn converged_by<'a>(&'a self, whole: &'a Convergence) -> &'a Convergence {
+        self.convergence.as_ref().unwrap_or(whole)
+    }
+
     /// The same objects in the namespace of one bench, with the label by which `loadgen clean` finds them.
     /// Unlike those of [`Scenario::of_run`] they keep their names: nothing else is in that namespace.
     pub fn of_bench(self, run: &str) -> Self {

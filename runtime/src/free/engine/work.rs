@@ -74,7 +74,7 @@ where
 
     /// Begins the author's reconcile of an object.
     pub(super) fn reconcile(&mut self, key: ObjectKey, content: &Content) {
-        let decoded = match content {
+        let found = match content {
             Content::Object(json) => decoded(json).map(Some),
             Content::Event(json) => {
                 let event = decoded(json);
@@ -85,7 +85,7 @@ where
                 list.map(|mut list: InList<K>| list.items.pop())
             }
         };
-        let object = match decoded {
+        let object = match found {
             Ok(Some(object)) => Arc::new(object),
             Ok(None) => return self.not_found(&key),
             Err(error) => {
