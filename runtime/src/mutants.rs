@@ -98,6 +98,8 @@ mod chosen {
         OlderContentKept,
         /// A child that was deleted and made again counts as gone.
         GoneOutlivesRecreation,
+        /// A child that was shown to be gone counts as gone after its watch was lost.
+        GoneOutlivesLostWatch,
         /// What happens to an owner while a worker has it is dropped.
         OwnerInFlightDropped,
         /// After a 410 nothing is listed.

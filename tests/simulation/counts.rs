@@ -70,7 +70,7 @@ pub fn steady(schedule: &Schedule) -> Vec<usize> {
         Step::Delete { .. }
         | Step::Recreate { .. }
         | Step::DeleteChild { .. }
-        | Step::ReplaceChild { .. }
+        | Step::MakeAgain { .. }
         | Step::TakeOver { .. }
         | Step::Occupy { .. }
         | Step::Restore

@@ -84,7 +84,7 @@ fn within(schedule: &Schedule) -> Duration {
                 | Step::Edit { .. }
                 | Step::TakeOver { .. }
                 | Step::Occupy { .. }
-                | Step::ReplaceChild { .. }
+                | Step::MakeAgain { .. }
                 | Step::Delete { .. }
                 | Step::Recreate { .. }
                 | Step::Event {

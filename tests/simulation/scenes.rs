@@ -11,7 +11,7 @@ impl Draw {
     /// One scene.
     pub fn scene(&mut self, steps: &mut Vec<Step>) {
         let owner = self.owner();
-        match self.rng.below(15) {
+        match self.rng.below(17) {
             0..2 => self.relist_beside_work(owner, steps),
             2..4 => self.child_that_comes_and_goes(owner, steps),
             4..6 => self.failure_while_watches_are_lost(owner, steps),
@@ -19,6 +19,7 @@ impl Draw {
             8..10 => self.take_over_and_back(owner, steps),
             10..12 => self.crash_between_specs(owner, steps),
             12..14 => self.more_work_than_room(steps),
+            14..16 => self.made_again_unseen(owner, steps),
             _ => self.crd_removed_beside_work(owner, steps),
         }
         self.wait(steps, &[1, 1_000, 20_000]);
@@ -158,6 +159,34 @@ impl Draw {
         let spec = self.subject.spec_with(&mut self.rng, true);
         steps.push(Step::Create { owner, spec });
         self.wait(steps, &[200, 1_000]);
+        let spec = self.subject.spec_with(&mut self.rng, false);
+        steps.push(Step::Change { owner, spec });
+    }
+
+    /// While a worker has the owner, its optional child is deleted, the watch of it is lost, somebody makes the child again,
+    /// and the next spec leaves it out.
+    fn made_again_unseen(&mut self, owner: u16, steps: &mut Vec<Step>) {
+        let spec = self.subject.spec_with(&mut self.rng, true);
+        steps.push(Step::Create { owner, spec });
+        self.wait(steps, &[20_000, 60_000]);
+        let ms = self.rng.pick(&[400, 1_500, 8_000]);
+        let written = match self.rng.one_in(2) {
+            true => self.subject.plural(),
+            false => "deployments",
+        };
+        let times = self.rng.pick(&[1, 2]);
+        steps.push(request("patch", written, RequestFault::Slow { ms }, times));
+        let spec = self.subject.spec_with(&mut self.rng, true);
+        steps.push(Step::Change { owner, spec });
+        self.wait(steps, &[50, 150]);
+        let resource = self.subject.optional_child();
+        steps.push(Step::DeleteChild { owner, resource });
+        // The deletion is shown first, mostly.
+        self.wait(steps, &[20, 100]);
+        let fault = self.rng.pick(&[EventFault::Error410, EventFault::Close]);
+        steps.push(Step::Event { resource, fault });
+        steps.push(Step::MakeAgain { owner, resource });
+        self.wait(steps, &[60, 400, 1_500]);
         let spec = self.subject.spec_with(&mut self.rng, false);
         steps.push(Step::Change { owner, spec });
     }

@@ -57,8 +57,9 @@ pub enum Step {
         owner: u16,
         resource: Resource,
     },
-    /// Somebody deletes a child and creates it again as it was, as `kubectl replace --force` does.
-    ReplaceChild {
+    /// Somebody creates a child again as it was before it was last deleted: right after that it is what
+    /// `kubectl replace --force` does.
+    MakeAgain {
         owner: u16,
         resource: Resource,
     },
@@ -139,7 +140,7 @@ impl Step {
             Step::Edit { .. } => "child edited",
             Step::EditAfterWrite { .. } => "child edited after a write",
             Step::DeleteChild { .. } => "child deleted",
-            Step::ReplaceChild { .. } => "child deleted and created again",
+            Step::MakeAgain { .. } => "deleted child created again",
             Step::TakeOver { .. } => "child taken over",
             Step::Occupy { .. } => "name of a child taken",
             Step::Vacate => "what others have goes",

@@ -111,26 +111,23 @@ impl Draw {
         timetable.push((at_ms, first));
         for _ in 0..1 + self.rng.below(2) {
             at_ms += self.rng.below(APART_MS);
+            let resource = self.child();
             let next = match self.rng.below(8) {
                 0..2 => self.fail_pods(owner),
                 2..5 => Step::Edit {
                     owner,
                     edit: self.edit(),
                 },
-                5 => Step::ReplaceChild {
-                    owner,
-                    resource: self.child(),
-                },
-                6 => Step::DeleteChild {
-                    owner,
-                    resource: self.child(),
-                },
+                5..7 => Step::DeleteChild { owner, resource },
                 _ => Step::Change {
                     owner,
                     spec: self.spec(),
                 },
             };
             timetable.push((at_ms, next));
+            if self.rng.one_in(8) {
+                timetable.push((at_ms, Step::MakeAgain { owner, resource }));
+            }
         }
     }
 
@@ -151,7 +148,8 @@ impl Draw {
     /// A child is deleted and created again, and within seconds the plan no longer names it.
     fn replaced_child_leaves(&mut self, owner: u16, at_ms: u64, timetable: &mut Vec<(u64, Step)>) {
         let resource = self.subject.optional_child();
-        timetable.push((at_ms, Step::ReplaceChild { owner, resource }));
+        timetable.push((at_ms, Step::DeleteChild { owner, resource }));
+        timetable.push((at_ms, Step::MakeAgain { owner, resource }));
         let spec = self.subject.spec_with(&mut self.rng, false);
         let later_ms = at_ms + self.rng.below(APART_MS);
         timetable.push((later_ms, Step::Change { owner, spec }));

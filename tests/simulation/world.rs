@@ -5,6 +5,7 @@
 //! Leaves to others: replicas (`keeper`), what a request meets on its way (`transport`), what is right
 //! (`writes`, `converged`).
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use crate::keeper::{Replica, Starter};
 use crate::process::Process;
 use crate::reaction::Reaction;
 use crate::schedule::Schedule;
-use crate::step::Step;
+use crate::step::{Resource, Step};
 use crate::subject::{NAMESPACE, Outside, Subject};
 use crate::wall;
 use crate::writes::Makers;
@@ -47,6 +48,8 @@ pub struct World {
     outside: Outside,
     /// The object that owns what belongs to somebody else.
     stranger: Value,
+    /// Each child as it was when somebody last deleted it, by resource and name.
+    deleted: HashMap<(Resource, String), Value>,
 }
 
 impl World {
@@ -91,6 +94,7 @@ impl World {
             backup: None,
             outside,
             stranger: Value::Null,
+            deleted: HashMap::new(),
         };
         let stranger = json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "stranger" },
@@ -161,11 +165,8 @@ impl World {
                 };
                 self.faults.lock().reactions.push(reaction);
             }
-            Step::DeleteChild { owner, resource } => {
-                self.delete(resource, &self.child(resource, *owner), "Background")
-                    .await;
-            }
-            Step::ReplaceChild { owner, resource } => self.replace(resource, *owner).await,
+            Step::DeleteChild { owner, resource } => self.delete_child(resource, *owner).await,
+            Step::MakeAgain { owner, resource } => self.make_again(resource, *owner).await,
             Step::TakeOver { owner, resource } => {
                 let patch = json!({ "metadata": { "ownerReferences": [self.reference()] } });
                 self.patch(resource, &self.child(resource, *owner), &patch)

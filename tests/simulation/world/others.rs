@@ -6,17 +6,26 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::planned::controller;
+use crate::step::Resource;
 use crate::world::World;
 
 impl World {
-    /// Deletes a child and creates it again as it was, where it is there.
-    pub(super) async fn replace(&self, resource: &str, owner: u16) {
+    /// Deletes a child.
+    pub(super) async fn delete_child(&mut self, resource: Resource, owner: u16) {
         let name = self.child(resource, owner);
-        let mut object = self.object(resource, &name);
-        if object.is_null() {
-            return;
-        }
+        let object = self.object(resource, &name);
         self.delete(resource, &name, "Background").await;
+        if !object.is_null() {
+            self.deleted.insert((resource, name), object);
+        }
+    }
+
+    /// Creates a child that was deleted as it was.
+    pub(super) async fn make_again(&mut self, resource: Resource, owner: u16) {
+        let name = self.child(resource, owner);
+        let Some(mut object) = self.deleted.remove(&(resource, name)) else {
+            return;
+        };
         object["status"] = Value::Null;
         for field in [
             "uid",
