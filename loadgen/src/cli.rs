@@ -18,6 +18,7 @@ pub mod index;
 pub mod kubesim;
 pub mod lint;
 pub mod merge;
+pub mod metrics;
 pub mod mock_subject;
 pub mod question;
 pub mod report;
@@ -84,6 +85,8 @@ pub enum Command {
     Tables(tables::TablesArgs),
     /// Print the JSON Schema of summary.json or another file of a folder
     Schema(schema::SchemaArgs),
+    /// List every figure by the name that limits, comparisons and summary.json use
+    Metrics(metrics::MetricsArgs),
     /// Compare the figures of a folder with a file of limits
     Check(CheckArgs),
     /// Print the resources that an operator needs, from the measurements in a folder
@@ -163,6 +166,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Check(args) => check::run(args),
         Command::Sizing(args) => sizing::run(args),
         Command::Compare(args) => compare::run(args),
+        Command::Metrics(args) => metrics::run(args),
         Command::Subjects(args) => subjects::run(args),
         Command::Workloads(args) => workloads::run(args),
         Command::Lint(args) => lint::run(args),

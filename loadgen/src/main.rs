@@ -1,10 +1,10 @@
 //! `loadgen`: creates thousands of custom resources, measures operators, and writes a report with
 //! its raw data.
 
-pub mod analyse;
 pub mod cli;
 pub mod load;
 pub mod measure;
+pub mod metric;
 pub mod model;
 pub mod report;
 pub mod run;

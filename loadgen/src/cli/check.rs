@@ -10,10 +10,10 @@ use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
-use crate::analyse::judge;
-use crate::analyse::judge::{Judgement, Outcome};
-use crate::analyse::limits::{Bound, Limits};
-use crate::analyse::suggest;
+use crate::metric::judge;
+use crate::metric::judge::{Judgement, Outcome};
+use crate::metric::limits::{Bound, Limits};
+use crate::metric::suggest;
 use crate::model::error::Usage;
 use crate::model::evidence::Evidence;
 use crate::model::summary::Summary;

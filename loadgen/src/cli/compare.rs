@@ -2,7 +2,7 @@
 //!
 //! Guarantees: judges from the two summaries alone; differences of machine and setting are said
 //! first; a limit on a figure that neither folder has is not kept. Leaves to others: the statistics
-//! (`analyse::change`), whether the summaries follow from their raw data (`verify`).
+//! (`metric::change`), whether the summaries follow from their raw data (`verify`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use crate::analyse::change;
-use crate::analyse::change::{Assessment, Change, Changes, Pairing};
+use crate::metric;
+use crate::metric::change;
+use crate::metric::change::{Assessment, Change, Changes, Pairing};
 use crate::model::error::Usage;
 use crate::model::evidence::Evidence;
-use crate::model::metric;
 use crate::model::summary::{Subject, Summary};
 use crate::report::change::{METHOD, figure_name, markdown, tables};
 use crate::report::{SUMMARY, validate};
@@ -86,7 +86,7 @@ fn max_increase(text: &str) -> Result<(String, f64), String> {
 fn checked(path: &str, percent: f64) -> Result<(), String> {
     if metric::find(path).is_none() {
         return Err(format!(
-            "unknown metric {path:?}; it is a path as in summary.json, such as memory.settled.rss_bytes"
+            "unknown metric {path:?}; loadgen metrics lists all"
         ));
     }
     if !change::is_compared(path) {
@@ -250,7 +250,7 @@ fn breaches(changes: &[Change], limits: &[(String, f64)]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyse::change::tests::change as changed;
+    use crate::metric::change::tests::change as changed;
 
     #[test]
     fn a_limit_counts_what_is_significant_and_never_takes_nothing_for_good() {

@@ -1,7 +1,7 @@
 //! `loadgen envelope`: the most objects, the highest rate and the highest churn of an operator within limits.
 //!
 //! Guarantees: each size is tried on a control plane of its own, from the start of the subject; a try that is killed
-//! for memory is a result and not an error. Leaves to others: which size is next (`analyse::envelope`).
+//! for memory is a result and not an error. Leaves to others: which size is next (`metric::envelope`).
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,8 +12,8 @@ use anyhow::Context;
 use clap::Args;
 use tare_procstat::temp_dir::TempDir;
 
-use crate::analyse::envelope::Search;
 use crate::cli::bench::{choice, describe};
+use crate::metric::envelope::Search;
 use crate::model::cell::{Cell, Kind};
 use crate::model::control_plane::ControlPlane;
 use crate::model::envelope::{Arrival, Bounds, Envelope, Try};

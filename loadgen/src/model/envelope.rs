@@ -1,7 +1,7 @@
 //! What an operator can do within limits: the tries, and whether each held.
 //!
 //! Guarantees: pure; why a try did not hold is one sentence. Leaves to others: which sizes are tried
-//! (`analyse::envelope`).
+//! (`metric::envelope`).
 
 use serde::{Deserialize, Serialize};
 

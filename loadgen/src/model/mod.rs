@@ -11,7 +11,6 @@ pub mod evidence;
 pub mod histogram;
 pub mod latency;
 pub mod machine_use;
-pub mod metric;
 pub mod operator;
 pub mod plan;
 pub mod profile;

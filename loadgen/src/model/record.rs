@@ -22,7 +22,7 @@ use crate::model::timestamp::now_rfc3339;
 use crate::model::workload::Scenario;
 
 /// Version of the format of `experiment.json`, `runs/*.json` and `summary.json`.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 
 /// Where and when figures were taken, and by what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

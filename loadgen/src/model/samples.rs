@@ -3,7 +3,7 @@
 //!
 //! Guarantees: what is written is read back the same; a time that was never reached is empty in the
 //! file and `None` here, never 0. Leaves to others: what follows from the times
-//! (`analyse::convergence`).
+//! (`metric::convergence`).
 
 /// The columns, in the order of the file.
 const COLUMNS: &str = "wave\tindex\tintended_us\tsent_us\tacked_us\tobserved_us\tready_us";

@@ -1,8 +1,8 @@
 //! `summary.json`: the figures of all runs and what follows from them.
 //!
 //! These types are the format: they are written, read back, checked, and `loadgen schema` prints
-//! their JSON Schema. Guarantees: a figure that was not measured is `null`, never 0. Leaves to
-//! others: computing the figures (`report::summary`).
+//! their JSON Schema. Guarantees: a figure of a run that was not measured is not among its values, any other is `null`;
+//! none is 0. Leaves to others: what the figures are (`metric`), computing them (`report::summary`).
 
 pub mod claim;
 pub mod rate_sweep;
@@ -15,13 +15,11 @@ pub use crate::model::summary::small_node::{OnSmallNode, SmallNode};
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::model::cell::Kind;
-use crate::model::latency::Quantiles;
-use crate::model::machine_use::MachineUse;
 use crate::model::profile::Profile;
-use crate::model::record::{Deletion, Environment, PhaseMemory};
+use crate::model::record::Environment;
 use crate::model::subject::Language;
 
 /// A campaign: every subject, its runs, and their comparison.
@@ -120,146 +118,29 @@ pub struct Run {
     pub per_s: Option<u32>,
     /// Counts from 1; earlier attempts were invalid.
     pub attempt: u32,
-    /// What else went on; `null` in runs that are not timed.
-    pub machine_use: Option<MachineUse>,
     /// Whether its figures may be compared.
     pub valid: bool,
     /// Why not; empty for a valid run.
     pub invalid_because: Vec<String>,
-    /// From the start of the process until it observed a first object.
-    pub spawn_to_canary_ms: Option<f64>,
-    pub memory: PhaseMemory,
-    pub cpu: Cpu,
-    pub convergence: Option<Convergence>,
-    pub reconcile: Option<Reconcile>,
-    /// Time from the first to the last write of an object, from the audit log.
-    pub write_span: Option<WriteSpan>,
-    pub requests: Option<Requests>,
-    pub gc_pause: Option<GcPause>,
-    pub api_server_cpu_s: Option<f64>,
-    pub controllers_cpu_s: Option<f64>,
-    /// What it takes to delete all objects with their children.
-    pub deletion: Option<Deletion>,
-    pub datastore: Option<DatastoreCost>,
-    /// Foreign objects, in memory runs of a bench with `--bystanders`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bystanders: Option<Foreign>,
-    /// In runs with a restart.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub restart: Option<Restarted>,
+    /// Every figure that was measured, by its name: `loadgen metrics` lists them.
+    #[serde(serialize_with = "plain")]
+    pub values: BTreeMap<String, f64>,
+    /// Phases whose memory was sampled before the subject had settled.
+    pub unsettled: Vec<String>,
 }
 
-/// What objects that do not concern the subject cost it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Foreign {
-    /// Of all kinds together.
-    pub objects: usize,
-    /// How many were found in its memory: an upper bound of what it holds.
-    pub in_memory: usize,
-    /// Anonymous memory after a restart with them, less that after a restart without them, for each of them.
-    /// Only in runs with a restart.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes_per_object: Option<f64>,
-    /// CPU for each change of one of them, beyond what it uses while nothing changes. Only in runs with a restart.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_us_per_change: Option<f64>,
-    /// Requests for each change, in the same way.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requests_per_change: Option<f64>,
+/// Whole numbers without a fraction.
+fn plain<S: Serializer>(values: &BTreeMap<String, f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    let plain = values.iter().map(|(name, value)| match is_whole(*value) {
+        true => (name, serde_json::Value::from(*value as i64)),
+        false => (name, serde_json::Value::from(*value)),
+    });
+    serializer.collect_map(plain)
 }
 
-/// Starts on the objects that exist.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Restarted {
-    /// From the start of the process until it said that it was ready; the median of the run's restarts.
-    pub ready_s: f64,
-}
-
-/// CPU time of the subject.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Cpu {
-    /// From the first object until the last write to an object or child.
-    pub converge_s: Option<f64>,
-    pub restart_s: Option<f64>,
-    pub idle_ms_per_minute: Option<f64>,
-    pub idle_context_switches_per_s: Option<f64>,
-}
-
-/// How the objects of the run converged.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Convergence {
-    /// From the first send until the last object is Ready; `null` when one is not.
-    pub drain_s: Option<f64>,
-    pub offered_per_s: f64,
-    /// The backlog kept growing while objects were offered.
-    pub saturated: bool,
-    /// Objects that were not Ready at the deadline.
-    pub censored: u64,
-    /// From the intended send time until the status is observed.
-    pub observed: Option<Quantiles>,
-    /// From the intended send time until Ready.
-    pub ready: Option<Quantiles>,
-}
-
-/// Calls of the reconcile function; quantiles are upper bounds of histogram buckets.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Reconcile {
-    pub count: u64,
-    pub p50_ms: Option<f64>,
-    pub p99_ms: Option<f64>,
-    pub max_ms: Option<f64>,
-    pub errors: Option<u64>,
-}
-
-/// Requests of the subject to the API server.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Requests {
-    pub writes_per_object: f64,
-    /// Gets and lists; watches are not counted.
-    pub reads_per_object: f64,
-    /// Requests by verb and resource, such as `patch deployments`.
-    pub by_verb: BTreeMap<String, u64>,
-    pub idle_writes_per_minute: Option<f64>,
-    pub idle_reads_per_minute: Option<f64>,
-    /// Both directions.
-    pub wire_bytes_per_object: Option<f64>,
-}
-
-/// Time from the first to the last write of an object.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WriteSpan {
-    pub p50_ms: f64,
-    pub p99_ms: f64,
-}
-
-/// Garbage collection pauses, as upper bounds of the runtime's histogram buckets.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GcPause {
-    pub count: u64,
-    pub p99_ms: Option<f64>,
-    pub max_ms: Option<f64>,
-    /// A lower bound.
-    pub total_ms: Option<f64>,
-}
-
-/// What the objects cost the datastore.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DatastoreCost {
-    pub written_bytes_per_object: Option<f64>,
-    /// Changes of objects that the datastore keeps a revision of, without the harness's own. A write
-    /// request that changes nothing has none.
-    pub revisions_per_object: Option<f64>,
-    /// Size of its files at the end.
-    pub size_bytes: Option<u64>,
+/// Whether a number is one without a fraction that a float has exactly.
+fn is_whole(value: f64) -> bool {
+    value.fract() == 0.0 && value.abs() < 2f64.powi(53)
 }
 
 /// The ratio between two measurements of the same subject (A/A).
@@ -332,29 +213,24 @@ impl Run {
             cell,
             per_s: None,
             attempt: 1,
-            machine_use: None,
             valid: invalid_because.is_empty(),
             invalid_because,
-            spawn_to_canary_ms: None,
-            memory: PhaseMemory::default(),
-            cpu: Cpu {
-                converge_s: None,
-                restart_s: None,
-                idle_ms_per_minute: None,
-                idle_context_switches_per_s: None,
-            },
-            convergence: None,
-            reconcile: None,
-            write_span: None,
-            requests: None,
-            gc_pause: None,
-            api_server_cpu_s: None,
-            controllers_cpu_s: None,
-            deletion: None,
-            datastore: None,
-            bystanders: None,
-            restart: None,
+            values: BTreeMap::new(),
+            unsettled: Vec::new(),
         }
+    }
+
+    /// The figure of this name; `None` where it was not measured.
+    pub fn value(&self, metric: &str) -> Option<f64> {
+        self.values.get(metric).copied()
+    }
+
+    /// The same run with a figure.
+    #[cfg(test)]
+    pub fn with(mut self, metric: &str, value: f64) -> Self {
+        assert!(crate::metric::find(metric).is_some(), "{metric}");
+        self.values.insert(metric.to_owned(), value);
+        self
     }
 }
 

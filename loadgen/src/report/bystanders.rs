@@ -3,40 +3,15 @@
 //! Guarantees: an upper bound, and said so; where no bystanders were asked for, the table says that. Leaves to
 //! others: the search (`measure::memory_search`).
 
-use crate::analyse::statistics::median;
+use crate::metric;
+use crate::metric::Shown;
 use crate::model::bystanders::Found;
 use crate::model::cell::Kind;
-use crate::model::metric;
 use crate::model::record::{Record, Run};
-use crate::model::summary::{Subject, Summary};
+use crate::model::summary::Summary;
 use crate::report::rows;
-use crate::report::rows::header;
+use crate::report::rows::{Row, header};
 use crate::report::table::{Table, amount, grouped};
-
-/// Bytes of memory for each foreign object.
-const COST: &str = "bystanders.bytes_per_object";
-
-/// A row of what changes of foreign objects cost.
-struct ChangeRow {
-    label: &'static str,
-    /// Of one change.
-    metric: &'static str,
-    /// How many changes the row is about.
-    changes: f64,
-}
-
-const CHANGE: [ChangeRow; 2] = [
-    ChangeRow {
-        label: "CPU for each change of one, µs",
-        metric: "bystanders.cpu_us_per_change",
-        changes: 1.0,
-    },
-    ChangeRow {
-        label: "requests for each 1,000 changes",
-        metric: "bystanders.requests_per_change",
-        changes: 1_000.0,
-    },
-];
 
 /// A row for each kind, of the memory runs of the largest size; the most of all repeats.
 pub fn table(summary: &Summary, record: &Record) -> Option<Table> {
@@ -63,8 +38,8 @@ pub fn table(summary: &Summary, record: &Record) -> Option<Table> {
         let label = format!("{} in memory, of {}", kind, grouped(objects));
         std::iter::once(label).chain(cells).collect()
     });
-    let rows = rows.chain(cost(summary, largest));
-    let rows = rows.chain(change(summary, largest));
+    let cost = rows::shown(Shown::Foreign).filter_map(|row| cost(summary, row, largest));
+    let rows = rows.chain(cost);
     Some(Table {
         title: format!(
             "Foreign objects found in memory (an upper bound), at {} objects",
@@ -92,26 +67,6 @@ fn nothing_asked(summary: &Summary, record: &Record) -> Option<Table> {
     })
 }
 
-/// The rows of what a change of a foreign object costs; none where none was changed.
-fn change(summary: &Summary, objects: usize) -> Vec<Vec<String>> {
-    let rows = CHANGE.iter().filter_map(|row| {
-        let of_subject = |subject: &Subject| {
-            let runs = subject.runs_of(Kind::Memory, objects);
-            let runs = runs.filter(|run| run.valid);
-            let figures = runs.filter_map(|run| metric::of_run(run, row.metric));
-            median(&figures.collect::<Vec<f64>>())
-        };
-        let all: Vec<Option<f64>> = summary.subjects.iter().map(of_subject).collect();
-        let measured = all.iter().any(Option::is_some);
-        let cells = all.into_iter().map(|figure| match figure {
-            Some(figure) => measurable(figure * row.changes),
-            None => "not measured".to_owned(),
-        });
-        measured.then(|| std::iter::once(row.label.to_owned()).chain(cells).collect())
-    });
-    rows.collect()
-}
-
 /// A figure that is the difference of two; below zero they differ by more than what is looked for.
 fn measurable(figure: f64) -> String {
     let words = amount(figure);
@@ -121,52 +76,33 @@ fn measurable(figure: f64) -> String {
     }
 }
 
-/// The row of bytes for each foreign object; none where no run was restarted without them.
-fn cost(summary: &Summary, objects: usize) -> Option<Vec<String>> {
-    let costs: Vec<Option<Cost>> = summary
-        .subjects
-        .iter()
-        .map(|subject| Cost::of(subject, objects))
-        .collect();
-    let cells = costs.iter().map(|cost| match cost {
-        Some(cost) => cost.words(),
-        None => "not measured".to_owned(),
-    });
-    let label = "bytes for each, from restarts with and without them".to_owned();
-    let measured = costs.iter().any(Option::is_some);
-    measured.then(|| std::iter::once(label).chain(cells).collect())
-}
-
-/// What foreign objects cost a subject.
-struct Cost {
-    /// For each of them; the median of the runs.
-    bytes: f64,
-    runs: usize,
-    /// Runs in which memory was sampled before the subject had settled.
-    unsettled: usize,
-}
-
-impl Cost {
-    fn of(subject: &Subject, objects: usize) -> Option<Self> {
-        let runs = subject.runs_of(Kind::Memory, objects);
-        let runs = runs.filter(|run| run.valid);
-        let figures: Vec<(f64, bool)> = runs
-            .filter_map(|run| {
-                let bytes = metric::of_run(run, COST)?;
-                Some((bytes, rows::did_not_settle(run, "memory.restart")))
-            })
+/// What foreign objects cost, in one figure; none where no run has it.
+fn cost(summary: &Summary, row: Row, objects: usize) -> Option<Vec<String>> {
+    let cells = summary.subjects.iter().map(|subject| {
+        let runs = subject.runs_of(row.kind, objects);
+        let runs = runs.filter(|run| run.valid && run.value(row.name()).is_some());
+        // Memory with and without them is that after a restart.
+        let unsettled = runs
+            .map(|run| metric::did_not_settle(run, "memory.restart"))
             .collect();
-        let bytes: Vec<f64> = figures.iter().map(|(bytes, _)| *bytes).collect();
-        Some(Self {
-            bytes: median(&bytes)?,
-            runs: figures.len(),
-            unsettled: figures.iter().filter(|(_, unsettled)| *unsettled).count(),
-        })
-    }
+        Some(words(row.value(subject, objects)?, unsettled))
+    });
+    let cells: Vec<Option<String>> = cells.collect();
+    let measured = cells.iter().any(Option::is_some);
+    let cells = cells
+        .into_iter()
+        .map(|cell| cell.unwrap_or_else(|| "not measured".to_owned()));
+    measured.then(|| {
+        std::iter::once(row.label().to_owned())
+            .chain(cells)
+            .collect()
+    })
+}
 
-    fn words(&self) -> String {
-        rows::with_unsettled(measurable(self.bytes), self.unsettled, self.runs)
-    }
+/// A figure, and how many of its runs were sampled before the subject had settled.
+fn words(figure: f64, unsettled: Vec<bool>) -> String {
+    let count = unsettled.iter().filter(|unsettled| **unsettled).count();
+    rows::with_unsettled(measurable(figure), count, unsettled.len())
 }
 
 /// What was found of a kind in the run of a subject that held the most.
@@ -185,14 +121,7 @@ mod tests {
 
     #[test]
     fn a_cost_below_what_restarts_differ_by_is_no_figure() {
-        let words = |bytes, unsettled| {
-            let cost = Cost {
-                bytes,
-                runs: 2,
-                unsettled,
-            };
-            cost.words()
-        };
+        let words = |bytes, unsettled: usize| words(bytes, vec![unsettled > 0, false]);
         assert_eq!(words(3_891.0, 0), "3,891");
         assert_eq!(words(3_891.0, 1), "3,891 (did not settle: 1 of 2)");
         assert_eq!(words(-1_188.0, 0), "none measurable (-1188)");

@@ -1,9 +1,10 @@
 //! Changes between two folders as text: tables for a terminal, and Markdown for a pull request.
 //!
 //! Guarantees: pure; every change is in both, in Markdown the ones that are not significant are
-//! folded away. Leaves to others: what is significant (`analyse::change`).
+//! folded away. Leaves to others: what is significant (`metric::change`).
 
-use crate::analyse::change::{Assessment, Change, Changes, KNEE, Pairing};
+use crate::metric::KNEE;
+use crate::metric::change::{Assessment, Change, Changes, Pairing};
 use crate::report::table::{Table, amount, figure, grouped};
 
 /// How the intervals come about, and what the words mean.
@@ -162,7 +163,7 @@ pub fn figure_name(change: &Change) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyse::change::tests::change;
+    use crate::metric::change::tests::change;
 
     #[test]
     fn what_is_not_significant_is_folded() {

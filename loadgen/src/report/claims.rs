@@ -2,21 +2,21 @@
 //!
 //! Guarantees: the claims, their sources, what each may mean and the rules they are judged by are data
 //! (`results/claims.toml`); what was not measured is neither held nor refuted; only figures of a
-//! real control plane are used. Leaves to others: judging (`analyse::claim`), the table's layout.
+//! real control plane are used. Leaves to others: judging (`metric::claim`), the table's layout.
 
 use serde::Deserialize;
 
-use crate::analyse::claim::{Bounds, Rule, judge, together};
-use crate::analyse::statistics::median;
+use crate::metric;
+use crate::metric::claim::{Bounds, Rule, judge, together};
+use crate::metric::statistics::median;
 use crate::model::cell::Kind;
 use crate::model::histogram::Buckets;
-use crate::model::metric;
 use crate::model::record;
 use crate::model::record::Record;
 use crate::model::subject::Language;
 use crate::model::summary;
 use crate::model::summary::{ClaimMeaning, ClaimResult, Subject, Summary};
-use crate::report::figures;
+use crate::report::summary::figures;
 use crate::report::table::{Table, figure};
 use crate::report::tables::typical;
 
@@ -172,7 +172,7 @@ impl Measured<'_> {
             cell.subject == id && cell.kind == kind && cell.objects == objects
         });
         let bounds = runs
-            .filter(|run| figures::of(run).valid)
+            .filter(|run| figures(run).valid)
             .filter_map(|run| buckets(run)?.bounds_ms(quantile));
         let (from, to): (Vec<f64>, Vec<f64>) = bounds
             .map(|(from, to)| (from, to.unwrap_or(f64::INFINITY)))

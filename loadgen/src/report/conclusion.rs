@@ -142,7 +142,8 @@ pub fn not_measured(summary: &Summary, record: &Record) -> String {
 pub fn gaps(summary: &Summary, record: &Record) -> Vec<String> {
     let runs = || summary.subjects.iter().flat_map(|s| &s.runs);
     let none = |kind: Kind| runs().all(|run| run.cell != kind);
-    let cgroup = runs().any(|run| run.memory.settled.is_some_and(|m| m.cgroup.is_some()));
+    let measured = |name: &str| runs().any(|run| run.value(name).is_some());
+    let cgroup = measured("memory.settled.cgroup.working_set_bytes");
     let intervals = summary.comparisons.iter().any(|c| c.ci95.is_some());
     let images = summary
         .subjects
@@ -175,12 +176,9 @@ pub fn gaps(summary: &Summary, record: &Record) -> Vec<String> {
             summary.noise_floors.is_empty(),
             "noise floors (--repeats-largest 2 or more)",
         ),
-        (runs().all(|run| run.memory.churn.is_none()), "churn"),
-        (
-            runs().all(|run| run.gc_pause.is_none()),
-            "garbage collection pauses",
-        ),
-        (runs().all(|run| run.write_span.is_none()), "write spans"),
+        (!measured("memory.churn.rss_bytes"), "churn"),
+        (!measured("gc_pause.count"), "garbage collection pauses"),
+        (!measured("write_span.p50_ms"), "write spans"),
         (none(Kind::DefaultFlags), "the servers' default flags"),
         (
             none(Kind::Rejected),
@@ -222,8 +220,7 @@ pub fn next(record: &Record) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::record::Sampled;
-    use crate::model::summary::{Convergence, Run, sample};
+    use crate::model::summary::{Run, sample};
 
     #[test]
     fn a_bench_without_memory_runs_ends_with_its_time_to_drain() {
@@ -231,30 +228,21 @@ mod tests {
             conclusion(&sample(vec![])),
             "No result: nothing was measured."
         );
-        let mut run = Run::without_figures(Kind::Drain, 500, 1, vec![]);
+        let run = Run::without_figures(Kind::Drain, 500, 1, vec![]);
         let said = conclusion(&sample(vec![run.clone()]));
         assert_eq!(
             said,
             "No result: no subject has a valid run at 500 objects."
         );
-        run.convergence = Some(Convergence {
-            drain_s: Some(12.5),
-            offered_per_s: 100.0,
-            saturated: false,
-            censored: 0,
-            observed: None,
-            ready: None,
-        });
-        let summary = sample(vec![run]);
+        let summary = sample(vec![run.with("convergence.drain_s", 12.5)]);
         let (said, id) = (conclusion(&summary), summary.subjects[0].id());
         assert_eq!(said, format!("At 500 objects {id} drains in 12.5 s."));
     }
 
     #[test]
     fn one_subject_alone_has_nothing_to_be_compared_with() {
-        let mut run = Run::without_figures(Kind::Memory, 500, 1, vec![]);
-        run.memory.settled = Some(Sampled::settled(4_000_000));
-        let mut summary = sample(vec![run]);
+        let run = Run::without_figures(Kind::Memory, 500, 1, vec![]);
+        let mut summary = sample(vec![run.with("memory.settled.rss_bytes", 4e6)]);
         let said = conclusion(&summary);
         assert!(!said.contains("compare"), "{said}");
         let mut other = summary.subjects[0].clone();
@@ -267,7 +255,7 @@ mod tests {
         }
         let said = conclusion(&summary);
         assert!(said.ends_with("they do different work."), "{said}");
-        let compared = crate::analyse::compare::comparisons(&summary, &[]);
+        let compared = crate::metric::compare::comparisons(&summary, &[]);
         assert!(compared.is_empty(), "{compared:?}");
     }
 }

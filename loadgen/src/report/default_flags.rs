@@ -5,26 +5,32 @@
 
 use crate::model::cell::Kind;
 use crate::model::summary::Summary;
-use crate::report::rows::{CPU, DRAIN, Row, SERVER_CPU, SPAWN, WRITTEN, header};
+use crate::report::rows;
+use crate::report::rows::{CPU, DRAIN, Row, SERVER_CPU, header};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::tables::sizes_of;
 
-const ROWS: [Row; 5] = [
-    DRAIN.of(Kind::DefaultFlags),
-    CPU.of(Kind::DefaultFlags),
-    SERVER_CPU.of(Kind::DefaultFlags),
-    WRITTEN.of(Kind::DefaultFlags),
-    SPAWN.of(Kind::DefaultFlags),
+const FIGURES: [&str; 5] = [
+    DRAIN,
+    CPU,
+    SERVER_CPU,
+    "datastore.written_bytes_per_object",
+    "spawn_to_canary_ms",
 ];
 
 /// `None` without such runs.
 pub fn table(summary: &Summary) -> Option<Table> {
     let objects = *sizes_of(summary, Kind::DefaultFlags).last()?;
-    let rows = ROWS.iter().filter_map(|row| row.line(summary, objects));
-    let rows: Vec<_> = rows.collect();
-    let rows = match rows.is_empty() {
-        true => vec![invalid(summary, objects)],
-        false => rows,
+    let rows = || rows::named(&FIGURES).map(|row| row.from(Kind::DefaultFlags));
+    let lines: Vec<_> = rows()
+        .filter_map(|row| row.line(summary, objects))
+        .collect();
+    let rows = match lines.is_empty() {
+        true => rows()
+            .take(1)
+            .map(|row| invalid(summary, row, objects))
+            .collect(),
+        false => lines,
     };
     Some(Table {
         title: format!(
@@ -37,13 +43,10 @@ pub fn table(summary: &Summary) -> Option<Table> {
 }
 
 /// The line of a table without a figure: no run is valid.
-fn invalid(summary: &Summary, objects: usize) -> Vec<String> {
-    let cells = summary
-        .subjects
-        .iter()
-        .map(|s| DRAIN.of(Kind::DefaultFlags).cell(s, objects));
+fn invalid(summary: &Summary, row: Row, objects: usize) -> Vec<String> {
+    let cells = summary.subjects.iter().map(|s| row.cell(s, objects));
     let ratio = (summary.subjects.len() == 2).then(|| figure(None));
-    std::iter::once(DRAIN.label.to_owned())
+    std::iter::once(row.label().to_owned())
         .chain(cells)
         .chain(ratio)
         .collect()
@@ -59,6 +62,6 @@ mod tests {
         let why = vec!["other programs".to_owned()];
         let summary = sample(vec![Run::without_figures(Kind::DefaultFlags, 500, 1, why)]);
         let table = table(&summary).expect("a table");
-        assert_eq!(table.rows, [[DRAIN.label, "invalid"]]);
+        assert_eq!(table.rows, [["time to drain, s", "invalid"]]);
     }
 }

@@ -8,33 +8,17 @@ use std::path::Path;
 
 use thiserror::Error;
 
+use crate::metric;
+use crate::metric::Metric;
 use crate::model::cell::Kind;
-use crate::model::metric;
 use crate::model::summary::{Subject, Summary};
 use crate::report::marks::Marks;
-use crate::report::rows::{BYSTANDERS, MEMORY, Row, WORK};
+use crate::report::rows::Row;
 use crate::report::table::{Table, figure, grouped};
 use crate::report::tables::{sizes, sizes_of};
 use crate::report::title;
 
 pub const FIGURES: Marks = Marks("figures");
-
-/// Figures of a subject, which have no size: name, label, divisor.
-const OF_SUBJECT: [(&str, &str, f64); 5] = [
-    ("binary_bytes", "binary, MB", 1e6),
-    ("image_bytes_compressed", "image, packed, MB", 1e6),
-    ("image_bytes_unpacked", "image, unpacked, MB", 1e6),
-    (
-        "bytes_per_object.slope",
-        "growth with each object, anonymous bytes",
-        1.0,
-    ),
-    (
-        "rate_sweep.knee.per_s",
-        "highest rate kept up, objects/s",
-        1.0,
-    ),
-];
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum Error {
@@ -44,7 +28,7 @@ pub enum Error {
     Option(String),
     #[error("rows= is missing: name figures of the report, such as rows=memory.settled.rss_bytes")]
     NoRows,
-    #[error("rows={0}: not in the tables of a report; `loadgen schema` lists figures")]
+    #[error("rows={0}: no figure; `loadgen metrics` lists all")]
     Row(String),
     #[error("subjects={0}: not in the folder; there are {1}")]
     Subject(String, String),
@@ -53,17 +37,10 @@ pub enum Error {
 }
 
 /// What a block shows.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Excerpt<'a> {
-    rows: Vec<Line>,
+    rows: Vec<&'static Metric>,
     sizes: Vec<usize>,
     subjects: Vec<&'a Subject>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Line {
-    OfRuns(Row),
-    OfSubject(&'static str, &'static str, f64),
 }
 
 impl<'a> Excerpt<'a> {
@@ -78,7 +55,10 @@ impl<'a> Excerpt<'a> {
             let (name, values) = option.split_once('=').ok_or_else(unknown)?;
             let values = values.split(',');
             match name {
-                "rows" => rows = values.map(line).collect::<Result<_, _>>()?,
+                "rows" => {
+                    let row = |name: &str| metric::find(name).ok_or(Error::Row(name.to_owned()));
+                    rows = values.map(row).collect::<Result<_, _>>()?;
+                }
                 "objects" => {
                     let size = |value: &str| size(value, &measured);
                     chosen = values.map(size).collect::<Result<_, _>>()?;
@@ -109,31 +89,28 @@ impl<'a> Excerpt<'a> {
             rows: self
                 .rows
                 .iter()
-                .flat_map(|line| self.lines(summary, *line))
+                .flat_map(|metric| self.lines(summary, metric))
                 .collect(),
         };
         format!("{}\n{}\n", table.markdown_rows(), self.below(summary, link))
     }
 
     /// One line for each size, or one where the figure has none.
-    fn lines(&self, summary: &Summary, line: Line) -> Vec<Vec<String>> {
-        let row = match line {
-            Line::OfSubject(path, label, divisor) => {
-                let cells = self.subjects.iter().map(|subject| {
-                    let value = metric::of_subject(subject, path);
-                    figure(value.map(|value| value / divisor))
-                });
-                return vec![std::iter::once(label.to_owned()).chain(cells).collect()];
-            }
-            Line::OfRuns(row) => row,
+    fn lines(&self, summary: &Summary, metric: &'static Metric) -> Vec<Vec<String>> {
+        let Some(row) = Row::of(metric) else {
+            let cells = self.subjects.iter().map(|subject| {
+                let value = metric::of_subject(subject, &metric.id);
+                figure(value.map(|value| value / metric.divisor))
+            });
+            return vec![std::iter::once(metric.label.clone()).chain(cells).collect()];
         };
         let of_size = self.sizes.iter().map(|objects| {
             let (row, objects) = self.counted(summary, row, *objects);
             let label = match (self.sizes.len(), row.kind) {
                 (1, Kind::RequestCount) | (2.., _) => {
-                    format!("{}, {} objects", row.label, grouped(objects))
+                    format!("{}, {} objects", row.label(), grouped(objects))
                 }
-                _ => row.label.to_owned(),
+                _ => row.label().to_owned(),
             };
             let cells = self
                 .subjects
@@ -153,8 +130,8 @@ impl<'a> Excerpt<'a> {
         };
         let counts = sizes_of(summary, Kind::RequestCount);
         match counts.last() {
-            Some(&size) if row.path.starts_with("requests.") && !measured(&row) => {
-                (row.of(Kind::RequestCount), size)
+            Some(&size) if row.name().starts_with("requests.") && !measured(&row) => {
+                (row.from(Kind::RequestCount), size)
             }
             _ => (row, objects),
         }
@@ -183,10 +160,10 @@ impl<'a> Excerpt<'a> {
 
     /// How many valid runs are behind a figure.
     fn runs(&self) -> String {
-        let kinds = self.rows.iter().filter_map(|line| match line {
-            Line::OfRuns(row) => Some(row.kind),
-            Line::OfSubject(..) => None,
-        });
+        let kinds = self
+            .rows
+            .iter()
+            .filter_map(|metric| metric.kinds.first().copied());
         let counts = kinds.flat_map(|kind| {
             let cells = self.subjects.iter().flat_map(move |subject| {
                 self.sizes.iter().map(move |size| (*subject, kind, *size))
@@ -203,18 +180,6 @@ impl<'a> Excerpt<'a> {
             _ => "No valid runs".to_owned(),
         }
     }
-}
-
-fn line(path: &str) -> Result<Line, Error> {
-    let mut rows = MEMORY.iter().chain(WORK).chain(BYSTANDERS);
-    let of_runs = rows.find(|row| row.path == path);
-    let of_subject = || OF_SUBJECT.iter().find(|(name, ..)| *name == path);
-    of_runs
-        .map(|row| Line::OfRuns(*row))
-        .or_else(|| {
-            of_subject().map(|(name, label, divisor)| Line::OfSubject(name, label, *divisor))
-        })
-        .ok_or_else(|| Error::Row(path.to_owned()))
 }
 
 fn size(value: &str, measured: &[usize]) -> Result<usize, Error> {
@@ -237,28 +202,6 @@ fn subject<'a>(summary: &'a Summary, id: &str) -> Result<&'a Subject, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_row_is_a_figure_of_the_report_or_of_a_subject() {
-        for path in [
-            "memory.settled.rss_bytes",
-            "convergence.drain_s",
-            "binary_bytes",
-        ] {
-            assert!(line(path).is_ok(), "{path}");
-        }
-        let unknown = line("memory.settled.megabytes").expect_err("no figure");
-        assert!(
-            unknown
-                .to_string()
-                .starts_with("rows=memory.settled.megabytes: ")
-        );
-        assert!(
-            OF_SUBJECT
-                .iter()
-                .all(|(name, ..)| metric::find(name).is_some())
-        );
-    }
 
     #[test]
     fn a_size_that_was_not_measured_lists_those_that_were() {

@@ -3,7 +3,7 @@
 //! Guarantees: pure; any text is escaped, what XML cannot hold is replaced. Leaves to others: the
 //! file.
 
-use crate::analyse::judge::{Judgement, Outcome};
+use crate::metric::judge::{Judgement, Outcome};
 use crate::report::limits::{sentence, subject_matter};
 
 pub fn xml(judgements: &[Judgement]) -> String {
@@ -61,8 +61,8 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyse::judge::tests::{breach, judged};
-    use crate::analyse::limits::tests::LEAST;
+    use crate::metric::judge::tests::{breach, judged};
+    use crate::metric::limits::tests::LEAST;
 
     #[test]
     fn each_limit_is_a_test_case() {

@@ -1,10 +1,10 @@
 //! Judged limits as text: a table, and one sentence for each.
 //!
 //! Guarantees: pure; a sentence names the line of the limits file, the figure, the bound and the
-//! measurement that the bound comes from. Leaves to others: judging (`analyse::judge`).
+//! measurement that the bound comes from. Leaves to others: judging (`metric::judge`).
 
-use crate::analyse::judge::{Judgement, Outcome};
-use crate::analyse::limits::{Basis, Bound, Limit};
+use crate::metric::judge::{Judgement, Outcome};
+use crate::metric::limits::{Basis, Bound, Limit};
 use crate::report::table::{Table, amount, figure, grouped};
 
 /// Which figure a limit is about, without its subject.
@@ -124,7 +124,7 @@ fn row(judgement: &Judgement) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyse::judge::tests::breach;
+    use crate::metric::judge::tests::breach;
 
     #[test]
     fn a_breach_says_what_where_and_where_the_bound_comes_from() {

@@ -13,7 +13,6 @@ pub mod default_flags;
 pub mod envelope;
 pub mod excerpt;
 pub mod facts;
-pub mod figures;
 pub mod html;
 pub mod index;
 pub mod junit;
@@ -113,7 +112,7 @@ pub fn publish(evidence: &Evidence) -> anyhow::Result<bool> {
     let long = summary
         .notes
         .iter()
-        .filter(|note| !note.starts_with("null: ") && !note.starts_with("failed: "));
+        .filter(|note| !notes::is_for_a_program(note) && !note.starts_with("failed: "));
     for note in long {
         println!("Note: {note}.");
     }

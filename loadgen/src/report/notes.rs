@@ -1,23 +1,34 @@
 //! What a reader must know: why figures are missing, what was short, what went wrong.
 //!
-//! Guarantees: every `null` of the summary is named here by its path, with a reason. Leaves to
-//! others: how the notes are shown.
+//! Guarantees: every `null` of the summary is named here by its path, and every figure that some of its runs do not have,
+//! with a reason. Leaves to others: how the notes are shown.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::metric;
+use crate::metric::Source;
 use crate::model::bystanders;
 use crate::model::bystanders::Bystanders;
 use crate::model::cell::Kind;
 use crate::model::conformance::Conformance;
 use crate::model::profile::Timing;
 use crate::model::record::Record;
-use crate::model::summary::Summary;
+use crate::model::summary::{Run, Summary};
 use crate::model::workload::mix;
 use crate::report::restarts;
 
 mod reasons;
+
+/// How notes begin on what is `null` in the summary, and on figures that some runs do not have.
+const NULL: &str = "null: ";
+const NOT_MEASURED: &str = "not measured: ";
+
+/// Whether a note is about one name in the files of the folder: nothing for the first look.
+pub fn is_for_a_program(note: &str) -> bool {
+    note.starts_with(NULL) || note.starts_with(NOT_MEASURED)
+}
 
 use reasons::REASONS;
 
@@ -57,6 +68,7 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     notes.extend(restarts::notes(record));
     notes.extend(kept_pace(record));
     notes.extend(warnings(record));
+    notes.extend(not_measured(summary));
     notes.extend(nulls(summary));
     notes
 }
@@ -196,40 +208,54 @@ fn warnings(record: &Record) -> Vec<String> {
         .collect()
 }
 
+/// Figures that some of their runs do not have: a note for each reason.
+fn not_measured(summary: &Summary) -> Vec<String> {
+    let runs: Vec<&Run> = summary.subjects.iter().flat_map(|s| &s.runs).collect();
+    let mut missing: Vec<(&str, Vec<String>)> = Vec::new();
+    for metric in metric::all()
+        .iter()
+        .filter(|metric| !matches!(metric.source, Source::Verbs))
+    {
+        let own = || runs.iter().filter(|run| metric.kinds.contains(&run.cell));
+        let (all, without) = (
+            own().count(),
+            own().filter(|run| run.value(&metric.id).is_none()).count(),
+        );
+        if without == 0 {
+            continue;
+        }
+        let told = format!("`{}` ({without} of {all} runs)", metric.id);
+        match missing.iter_mut().find(|(why, _)| *why == metric.missing) {
+            Some((_, figures)) => figures.push(told),
+            None => missing.push((metric.missing, vec![told])),
+        }
+    }
+    let failed = match runs.iter().any(|run| !run.valid) {
+        true => "; or the run failed before",
+        false => "",
+    };
+    let notes = missing.iter().map(|(why, figures)| {
+        let figures = figures.join(", ");
+        format!("{NOT_MEASURED}{figures}: {why}{failed}")
+    });
+    notes.collect()
+}
+
 fn nulls(summary: &Summary) -> Vec<String> {
     // What cannot be serialised has no nulls; the summary always can.
     let summary = serde_json::to_value(summary).unwrap_or_default();
-    let failed = has_failed_run(&summary);
-    null_paths(&summary)
-        .into_iter()
-        .map(|(path, times)| format!("null: `{path}` ({times} times): {}", reason(&path, failed)))
+    let nulls = null_paths(&summary).into_iter();
+    nulls
+        .map(|(path, times)| format!("{NULL}`{path}` ({times} times): {}", reason(&path)))
         .collect()
 }
 
-fn reason(path: &str, failed: bool) -> String {
-    let known = REASONS
-        .iter()
-        .find(|(end, _)| path.ends_with(end))
-        .map(|(_, reason)| *reason);
-    let reason = match known {
-        Some(reason) => reason,
+fn reason(path: &str) -> &'static str {
+    match REASONS.iter().find(|(end, _)| path.ends_with(end)) {
+        Some((_, reason)) => reason,
         None if path.starts_with("environment.") => "the machine does not tell",
-        None if path.contains("runs[]") => {
-            "nothing to measure with 0 objects, or the subject does not export it"
-        }
         None => "not specified",
-    };
-    if failed && path.contains("runs[]") {
-        format!("{reason}; or the run failed before")
-    } else {
-        reason.into()
     }
-}
-
-fn has_failed_run(summary: &Value) -> bool {
-    let runs = summary["subjects"].as_array().into_iter().flatten();
-    runs.flat_map(|s| s["runs"].as_array().into_iter().flatten())
-        .any(|run| run["valid"] == false)
 }
 
 /// Paths of all nulls, array indices left out, with how often each occurs.

@@ -1,12 +1,12 @@
 //! The rate sweep of a subject: its points, its knee, and the table.
 //!
 //! Guarantees: only valid runs; a quantile is the median of the runs' quantiles. A run that failed counts as not kept
-//! up. A rate without a valid run is a row with the reason. Leaves to others: what keeping up is (`analyse::at_rate`), and
-//! a knee (`analyse::knee`).
+//! up. A rate without a valid run is a row with the reason. Leaves to others: what keeping up is (`metric::at_rate`), and
+//! a knee (`metric::knee`).
 
-use crate::analyse::at_rate::{achieved_per_s, kept_up, ready_span_s};
-use crate::analyse::knee::knee;
-use crate::analyse::statistics::median;
+use crate::metric::at_rate::{achieved_per_s, kept_up, ready_span_s};
+use crate::metric::knee::knee;
+use crate::metric::statistics::median;
 use crate::model::cell::Kind;
 use crate::model::record;
 use crate::model::summary::{RateOutcome, RatePoint, RateSweep, Subject, Summary};
@@ -155,7 +155,7 @@ pub fn knees(summary: &Summary) -> Option<Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyse::at_rate::tests;
+    use crate::metric::at_rate::tests;
     use crate::model::summary::{Knee, LimitedBy};
 
     #[test]

@@ -1,15 +1,24 @@
 //! Ratios between subjects with their intervals, and the noise floors that they are judged by.
 //!
 //! Guarantees: a ratio within the floor of its figure says *n.s.* (not significant); a floor stands in the
-//! row of its figure. Leaves to others: the arithmetic (`analyse::compare`, `analyse::noise`).
+//! row of its figure. Leaves to others: the arithmetic (`metric::compare`, `metric::noise`).
 
-use crate::analyse::noise::largest_ratio;
+use crate::metric::noise::largest_ratio;
 use crate::model::summary::{Comparison, NoiseFloor, Summary};
-use crate::report::rows::{AFTER_RESTART, CPU, DRAIN, PEAK, Row, SERVER_CPU, SETTLED, WRITES};
+use crate::report::rows;
+use crate::report::rows::{CPU, DRAIN, Row, SERVER_CPU, SETTLED, WRITES};
 use crate::report::table::{Table, figure};
 
 /// Figures that are compared in the report, of all that are in the summary.
-const COMPARED: [Row; 7] = [SETTLED, PEAK, AFTER_RESTART, CPU, DRAIN, SERVER_CPU, WRITES];
+const COMPARED: [&str; 7] = [
+    SETTLED,
+    "memory.settled.peak_bytes",
+    "memory.restart.rss_bytes",
+    CPU,
+    DRAIN,
+    SERVER_CPU,
+    WRITES,
+];
 
 /// Ratios with their intervals; only where at least one has more than one pair.
 pub fn table(summary: &Summary) -> Option<Table> {
@@ -28,11 +37,11 @@ pub fn table(summary: &Summary) -> Option<Table> {
         let found = all.find(|c| c.metric == path && c.subject == subject && c.against == against);
         found.map_or_else(|| figure(None), ratio)
     };
-    let rows = COMPARED.iter().map(|row| {
-        let label = row.label.split(", ").next().unwrap_or(row.label);
-        let cells = columns.iter().map(|column| cell(row.path, *column));
+    let rows = rows::named(&COMPARED).map(|row| {
+        let label = row.label().split(", ").next().unwrap_or_default();
+        let cells = columns.iter().map(|column| cell(row.name(), *column));
         std::iter::once(label.to_owned())
-            .chain([floor(summary, row)])
+            .chain([floor(summary, &row)])
             .chain(cells)
             .collect()
     });
@@ -48,7 +57,10 @@ pub fn table(summary: &Summary) -> Option<Table> {
 }
 
 fn floor(summary: &Summary, row: &Row) -> String {
-    let own = summary.noise_floors.iter().filter(|f| f.metric == row.path);
+    let own = summary
+        .noise_floors
+        .iter()
+        .filter(|f| f.metric == row.name());
     let of_kind = own.filter(|floor| floor.cell == row.kind);
     figure(of_kind.filter_map(largest_ratio).next().map(percent))
 }

@@ -12,12 +12,10 @@ use crate::model::evidence;
 use crate::model::evidence::Evidence;
 use crate::model::summary::{Subject, Summary};
 use crate::report::marks::Marks;
-use crate::report::rows::{
-    AFTER_RESTART, AT_START, CPU, DRAIN, GC_MAX, PEAK, Row, SERVER_CPU, SETTLED, WRITES, header,
-};
-use crate::report::sizing;
+use crate::report::rows::{CPU, DRAIN, Row, SERVER_CPU, SETTLED, WRITES, header};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::tables::{sizes, sizes_of};
+use crate::report::{rows, sizing};
 
 pub const REPORT: Marks = Marks("report");
 pub const SIZING: Marks = Marks("sizing");
@@ -26,16 +24,16 @@ pub const BLOCKS: [Marks; 2] = [REPORT, SIZING];
 const MB: f64 = 1e6;
 
 /// The figures that most readers ask for.
-const ROWS: [Row; 9] = [
-    AT_START,
+const FIGURES: [&str; 9] = [
+    "memory.empty.rss_bytes",
     SETTLED,
-    PEAK,
-    AFTER_RESTART,
+    "memory.settled.peak_bytes",
+    "memory.restart.rss_bytes",
     CPU,
     DRAIN,
     SERVER_CPU,
-    WRITES.of(Kind::RequestCount),
-    GC_MAX,
+    WRITES,
+    "gc_pause.max_ms",
 ];
 
 /// Puts the tables of these results into a Markdown file, and the folder into their marks.
@@ -94,7 +92,11 @@ fn block(summary: &Summary, results: &Path) -> String {
         .map_or("?".into(), |n| n.to_string());
     let mut rows = vec![megabytes("binary, MB", summary, |s| s.binary_bytes)];
     rows.extend(packed_images(summary));
-    for row in ROWS {
+    let counted = |row: Row| match row.name() {
+        WRITES => row.from(Kind::RequestCount),
+        _ => row,
+    };
+    for row in rows::named(&FIGURES).map(counted) {
         let objects = match row.kind {
             Kind::Drain | Kind::Memory => Some(largest),
             kind => sizes_of(summary, kind).last().copied(),

@@ -3,46 +3,22 @@
 //! Guarantees: pure; medians over all restarts of a size, with the range where there is one. Only
 //! where restarts were asked for (`bench --restarts`). Leaves to others: the figures.
 
-use crate::analyse::statistics::median;
+use crate::metric::Shown;
+use crate::metric::statistics::median;
 use crate::model::cell::Kind;
 use crate::model::record::{Record, Restart};
 use crate::model::workload::{Scenario, mix};
+use crate::report::rows;
+use crate::report::rows::Row;
 use crate::report::table::{Table, figure, grouped};
 
-const MB: f64 = 1e6;
-
-/// Heading, and the figure of one restart.
-type Column = (&'static str, fn(&Restart) -> Option<f64>);
-
-const SUBJECT: [Column; 6] = [
-    ("restarts", |_| Some(1.0)),
-    ("RSS, MB", |r| Some(r.memory?.memory.rss_bytes as f64 / MB)),
-    ("anonymous, MB", |r| {
-        Some(r.memory?.memory.anon_bytes as f64 / MB)
-    }),
-    ("peak, MB", |r| Some(r.memory?.peak_bytes? as f64 / MB)),
-    ("ready after, s", |r| Some(r.ready_s)),
-    ("CPU, s", |r| r.cpu_s),
-];
-
-const SERVER: [Column; 7] = [
-    ("CPU, s", |r| r.server.as_ref()?.cpu_s),
-    ("RSS increase, MB", |r| {
-        let server = r.server.as_ref()?;
-        let above = server.rss_peak_bytes? as f64 - server.rss_before_bytes? as f64;
-        Some(above / MB)
-    }),
-    ("reads", |r| Some(r.server.as_ref()?.reads? as f64)),
-    ("writes", |r| Some(r.server.as_ref()?.writes? as f64)),
-    ("answers, MB", |r| {
-        Some(r.server.as_ref()?.response_bytes? as f64 / MB)
-    }),
-    ("datastore reads", |r| {
-        Some(r.server.as_ref()?.datastore_reads? as f64)
-    }),
-    ("objects fetched", |r| {
-        Some(r.server.as_ref()?.datastore_objects? as f64)
-    }),
+/// The figures of the subject, after the number of restarts.
+const SUBJECT: [&str; 5] = [
+    "memory.restart.rss_bytes",
+    "memory.restart.anon_bytes",
+    "memory.restart.peak_bytes",
+    "restart.ready_s",
+    "cpu.restart_s",
 ];
 
 /// Two tables for each size; none where no restarts were asked for.
@@ -53,10 +29,13 @@ pub fn tables(record: &Record) -> Vec<Table> {
     let of_size = |objects: usize| {
         let title = |what: &str| format!("Restarts on {} objects: {what}", grouped(objects));
         [
-            (title("the subject"), &SUBJECT[..]),
-            (title("the API server"), &SERVER[..]),
+            (title("the subject"), rows::named(&SUBJECT).collect()),
+            (
+                title("the API server"),
+                rows::shown(Shown::RestartServer).collect(),
+            ),
         ]
-        .map(|(title, columns)| table(record, objects, title, columns))
+        .map(|(title, columns): (_, Vec<Row>)| table(record, objects, title, &columns))
     };
     sizes(record).into_iter().flat_map(of_size).collect()
 }
@@ -102,8 +81,9 @@ fn sizes(record: &Record) -> Vec<usize> {
     sizes
 }
 
-fn table(record: &Record, objects: usize, title: String, columns: &[Column]) -> Table {
-    let header = columns.iter().map(|(name, _)| (*name).to_owned());
+fn table(record: &Record, objects: usize, title: String, columns: &[Row]) -> Table {
+    let header = columns.iter().map(|row| row.label().to_owned());
+    let header = std::iter::once("restarts".to_owned()).chain(header);
     let subjects = record.experiment.origin.subjects.iter();
     let row = |subject: String| {
         let restarts: Vec<&Restart> = record
@@ -113,14 +93,16 @@ fn table(record: &Record, objects: usize, title: String, columns: &[Column]) -> 
             .filter(|run| run.cell.objects == objects && run.cell.subject == subject)
             .flat_map(|run| &run.restarts)
             .collect();
-        let cells = columns.iter().map(|(name, of)| {
-            let values: Vec<f64> = restarts.iter().filter_map(|r| of(r)).collect();
-            match *name {
-                "restarts" => grouped(values.len()),
-                _ => spread(&values),
-            }
+        let cells = columns.iter().map(|row| {
+            let values = restarts.iter().filter_map(|r| row.metric.of_restart(r));
+            spread(
+                &values
+                    .map(|value| value / row.metric.divisor)
+                    .collect::<Vec<f64>>(),
+            )
         });
-        std::iter::once(subject.clone()).chain(cells).collect()
+        let begins = [subject.clone(), grouped(restarts.len())];
+        begins.into_iter().chain(cells).collect()
     };
     Table {
         title,

@@ -8,12 +8,12 @@
 
 use serde::Serialize;
 
+use crate::metric;
 use crate::model::cell::Kind;
-use crate::model::metric;
 use crate::model::summary::{Run, Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::tables::sizes_of;
-use crate::report::{rows, title};
+use crate::report::title;
 
 const MIB: f64 = 1_048_576.0;
 /// The runtime's own first process lives in the pod's cgroup before the program runs; 16 MiB was
@@ -130,15 +130,14 @@ pub fn advice(subject: &Subject, objects: Option<usize>) -> Result<Advice, Strin
     };
     let most = |kind: Kind, path: &str| {
         let runs = subject.runs_of(kind, size).filter(|run| run.valid);
-        runs.filter_map(|run| metric::of_run(run, path))
-            .reduce(f64::max)
+        runs.filter_map(|run| run.value(path)).reduce(f64::max)
     };
     let idle_millicores = most(Kind::Memory, "cpu.idle_ms_per_minute").map(|ms| ms / 60.0);
     let valid: Vec<&Run> = subject
         .runs_of(Kind::Memory, size)
         .filter(|run| run.valid)
         .collect();
-    let unsettled = |run: &&&Run| rows::did_not_settle(run, IDLE[0]);
+    let unsettled = |run: &&&Run| metric::did_not_settle(run, IDLE[0]);
     let (request_memory_mib, limit_memory_mib) = request_and_limit(idle_bytes, peak_bytes);
     let idle = (1.25 * idle_millicores.unwrap_or(0.0)).ceil();
     Ok(Advice {
@@ -217,7 +216,7 @@ fn worst(subject: &Subject, objects: usize) -> Option<(f64, f64)> {
     let largest = |paths: &[&str]| {
         let all = runs
             .iter()
-            .flat_map(|run| paths.iter().filter_map(|path| metric::of_run(run, path)));
+            .flat_map(|run| paths.iter().filter_map(|path| run.value(path)));
         all.reduce(f64::max)
     };
     Some((largest(&IDLE)?, largest(&PEAKS)?))
@@ -230,24 +229,18 @@ fn mebibytes(known: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::record::Sampled;
-    use tare_procstat::Memory;
 
     /// A memory run whose peak is twice its idle memory.
     fn run(objects: usize, rss_bytes: u64, valid: bool) -> Run {
         let because = (!valid).then(|| "disturbed".to_owned());
-        let mut run = Run::without_figures(Kind::Memory, objects, 1, because.into_iter().collect());
-        run.memory.settled = Some(Sampled {
-            memory: Memory {
-                rss_bytes,
-                pss_bytes: rss_bytes,
-                anon_bytes: rss_bytes,
-            },
-            peak_bytes: Some(2 * rss_bytes),
-            cgroup: None,
-            did_settle: Some(rss_bytes < 30_000_000),
-        });
-        run.cpu.idle_ms_per_minute = Some(1_200.0);
+        let run = Run::without_figures(Kind::Memory, objects, 1, because.into_iter().collect());
+        let mut run = run
+            .with(IDLE[0], rss_bytes as f64)
+            .with("memory.settled.peak_bytes", 2.0 * rss_bytes as f64)
+            .with("cpu.idle_ms_per_minute", 1_200.0);
+        if rss_bytes >= 30_000_000 {
+            run.unsettled.push("settled".to_owned());
+        }
         run
     }
 

@@ -3,9 +3,9 @@
 //! Guarantees: only sizes that were measured, nothing is interpolated; the peak is that of the worst run.
 //! Leaves to others: sizing in general (`sizing`).
 
-use crate::analyse::statistics::median;
+use crate::metric;
+use crate::metric::statistics::median;
 use crate::model::cell::Kind;
-use crate::model::metric;
 use crate::model::summary::{OnSmallNode, Run, SmallNode, Subject, Summary};
 use crate::report::rows;
 use crate::report::table::{Table, figure, grouped};
@@ -47,20 +47,17 @@ fn operator(subject: &Subject, objects: usize) -> OnSmallNode {
         .runs_of(Kind::Memory, objects)
         .filter(|run| run.valid);
     let valid: Vec<&Run> = valid.collect();
-    let settled: Vec<f64> = valid
-        .iter()
-        .filter_map(|run| metric::of_run(run, SETTLED))
-        .collect();
+    let settled: Vec<f64> = valid.iter().filter_map(|run| run.value(SETTLED)).collect();
     let peaks = valid
         .iter()
-        .flat_map(|run| PEAKS.iter().filter_map(|path| metric::of_run(run, path)));
+        .flat_map(|run| PEAKS.iter().filter_map(|path| run.value(path)));
     let peak_bytes = peaks.reduce(f64::max);
     OnSmallNode {
         subject: subject.id(),
         runs: valid.len(),
         did_not_settle: valid
             .iter()
-            .filter(|run| rows::did_not_settle(run, SETTLED))
+            .filter(|run| metric::did_not_settle(run, SETTLED))
             .count(),
         settled_bytes: median(&settled),
         peak_bytes,
@@ -167,7 +164,7 @@ fn restarts(summary: &Summary) -> Option<String> {
     let restarted = |subject: &Subject| {
         let runs = subject.runs.iter().filter(|run| run.valid);
         let peaks = runs.filter_map(|run| {
-            let bytes = metric::of_run(run, "memory.restart.peak_bytes")?;
+            let bytes = run.value("memory.restart.peak_bytes")?;
             Some((run.objects, bytes))
         });
         peaks.max_by(|a, b| a.1.total_cmp(&b.1))
@@ -284,14 +281,12 @@ pub fn table(summary: &Summary) -> Option<Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::record::Sampled;
     use crate::model::summary::sample;
 
     #[test]
     fn one_operator_alone_is_not_the_least_of_several() {
-        let mut run = Run::without_figures(Kind::Memory, 500, 1, vec![]);
-        run.memory.settled = Some(Sampled::settled(4_000_000));
-        let mut summary = sample(vec![run]);
+        let run = Run::without_figures(Kind::Memory, 500, 1, vec![]);
+        let mut summary = sample(vec![run.with(SETTLED, 4e6)]);
         summary.small_node = answer(&summary.subjects);
         let said = sentences(&summary).join(" ");
         assert!(

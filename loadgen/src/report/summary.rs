@@ -1,16 +1,17 @@
 //! A summary from the raw data of a folder.
 //!
-//! Guarantees: pure, so that the same raw data gives the same summary; a figure that was not
-//! measured is `null`. Leaves to others: the figures of one run (`figures`), why one is null
-//! (`notes`).
+//! Guarantees: pure, so that the same raw data gives the same summary. Leaves to others: the figures of one run
+//! (`metric`), why one was not measured (`notes`).
 
-use crate::analyse::compare;
-use crate::analyse::noise;
-use crate::analyse::statistics::line_fit;
+use crate::metric;
+use crate::metric::compare;
+use crate::metric::noise;
+use crate::metric::statistics::line_fit;
 use crate::model::cell::Kind;
+use crate::model::record;
 use crate::model::record::{Environment, Origin, Record, SCHEMA, SubjectRecord};
 use crate::model::summary::{BytesPerObject, Run, Scenario, Subject, Summary};
-use crate::report::{claims, figures, notes, rate_sweep, small_node, title};
+use crate::report::{claims, notes, rate_sweep, small_node, title};
 
 /// The summary of a folder's raw data.
 pub fn summarise(record: &Record) -> Summary {
@@ -88,7 +89,7 @@ fn summarise_subject(subject: &SubjectRecord, record: &Record) -> Subject {
     let image = record.images.get(&id);
     let cores = record.experiment.origin.environment.machine.cores;
     let sweep = rate_sweep::rate_sweep(own.clone().map(|(_, run)| run), cores);
-    let runs: Vec<Run> = own.map(|(_, run)| figures::of(run)).collect();
+    let runs: Vec<Run> = own.map(|(_, run)| figures(run)).collect();
     Subject {
         name: subject.subject.name.clone(),
         variant: subject.subject.variant.clone(),
@@ -108,18 +109,35 @@ fn summarise_subject(subject: &SubjectRecord, record: &Record) -> Subject {
     }
 }
 
+/// The figures of a run.
+pub fn figures(run: &record::Run) -> Run {
+    let failed = run.failure.iter().map(|failure| failure.reason.clone());
+    let invalid_because = failed.chain(run.invalid_because.iter().cloned()).collect();
+    let cell = &run.cell;
+    let figures = Run::without_figures(cell.kind, cell.objects, cell.repeat, invalid_because);
+    Run {
+        per_s: cell.per_s,
+        attempt: run.attempt,
+        values: metric::values(run),
+        unsettled: metric::unsettled(run),
+        ..figures
+    }
+}
+
 /// Smaller sizes are not part of a slope: the step from 0 to the first objects fills buffers and pools
 /// that later objects share.
 const SLOPE_FROM: usize = 500;
+
+/// Of which there is a slope.
+const SETTLED: &str = "memory.settled.anon_bytes";
 
 /// The slope of settled anonymous bytes over the sizes of the valid memory runs.
 fn bytes_per_object(runs: &[Run]) -> Option<BytesPerObject> {
     let settled = runs
         .iter()
         .filter(|run| run.valid && run.cell == Kind::Memory && run.objects >= SLOPE_FROM);
-    let anon_bytes = |run: &Run| Some(run.memory.settled?.memory.anon_bytes as f64);
     let points: Vec<(f64, f64)> = settled
-        .filter_map(|run| Some((run.objects as f64, anon_bytes(run)?)))
+        .filter_map(|run| Some((run.objects as f64, run.value(SETTLED)?)))
         .collect();
     let line = line_fit(&points)?;
     let mut sizes: Vec<usize> = points
@@ -140,12 +158,10 @@ fn bytes_per_object(runs: &[Run]) -> Option<BytesPerObject> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::record::Sampled;
 
     fn settled(objects: usize, anon_bytes: u64) -> Run {
-        let mut run = Run::without_figures(Kind::Memory, objects, 1, vec![]);
-        run.memory.settled = Some(Sampled::settled(anon_bytes));
-        run
+        let run = Run::without_figures(Kind::Memory, objects, 1, vec![]);
+        run.with(SETTLED, anon_bytes as f64)
     }
 
     #[test]

@@ -3,17 +3,16 @@
 //! Guarantees: the terminal, `report.md` and `report.html` have the same tables. Leaves to others: what a
 //! figure is (`rows`), the layout (`table`).
 
+use crate::metric::Shown;
 use crate::model::cell::Kind;
 use crate::model::record::{Record, Sampled};
 use crate::model::summary::{Subject, Summary};
 pub use crate::report::rows::typical;
-use crate::report::rows::{
-    ANON_SETTLED, CGROUP_PEAK, DRAIN, MEMORY, PEAK, SETTLED, WORK, header, ratio,
-};
+use crate::report::rows::{DRAIN, SETTLED, header, ratio};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::{
-    bystanders, claims, default_flags, rate_sweep, ratios, request_counts, restarts, small_node,
-    unhealthy,
+    bystanders, claims, default_flags, rate_sweep, ratios, request_counts, restarts, rows,
+    small_node, unhealthy,
 };
 
 const MB: f64 = 1e6;
@@ -65,7 +64,7 @@ pub fn sizes_of(summary: &Summary, kind: Kind) -> Vec<usize> {
 
 /// Memory in every phase, at one size.
 pub fn memory(summary: &Summary, record: &Record, objects: usize) -> Table {
-    let lines = MEMORY.iter().filter_map(|row| row.line(summary, objects));
+    let lines = rows::shown(Shown::Memory).filter_map(|row| row.line(summary, objects));
     let mut rows: Vec<Vec<String>> = lines.collect();
     rows.extend(soaked(summary, record));
     let megabytes = |bytes: fn(&Subject) -> Option<u64>| {
@@ -127,7 +126,7 @@ fn soaked(summary: &Summary, record: &Record) -> Vec<Vec<String>> {
 
 /// Times, CPU and requests, at one size.
 pub fn work(summary: &Summary, objects: usize) -> Table {
-    let rows = WORK.iter().filter_map(|row| row.line(summary, objects));
+    let rows = rows::shown(Shown::Work).filter_map(|row| row.line(summary, objects));
     Table {
         title: format!("Work at {} objects", grouped(objects)),
         header: header(summary, true),
@@ -172,8 +171,14 @@ pub fn slopes(summary: &Summary) -> Option<Table> {
 
 /// The most important figures by size, a table each; none where one size was measured.
 pub fn by_size(summary: &Summary) -> Vec<Table> {
-    let figures = [SETTLED, ANON_SETTLED, PEAK, CGROUP_PEAK, DRAIN];
-    let tables = figures.iter().map(|row| {
+    let figures = [
+        SETTLED,
+        "memory.settled.anon_bytes",
+        "memory.settled.peak_bytes",
+        "memory.settled.cgroup.peak_bytes",
+        DRAIN,
+    ];
+    let tables = rows::named(&figures).map(|row| {
         let sizes = sizes_of(summary, row.kind);
         let subjects = summary.subjects.iter();
         let lines = subjects.map(|subject| {
@@ -182,7 +187,7 @@ pub fn by_size(summary: &Summary) -> Vec<Table> {
         });
         let header = sizes.iter().map(|size| grouped(*size));
         let table = Table {
-            title: format!("{}, by number of objects", row.label),
+            title: format!("{}, by number of objects", row.label()),
             header: std::iter::once(String::new()).chain(header).collect(),
             rows: lines.collect(),
         };

@@ -201,21 +201,10 @@ fn interval(ends: Option<[f64; 2]>, path: &str, found: &mut Vec<String>) {
 mod tests {
     use super::*;
     use crate::model::cell::Kind;
-    use crate::model::record::Sampled;
     use crate::model::summary::{Run, sample};
 
     fn summary() -> Value {
-        let mut run = Run::without_figures(Kind::Memory, 5, 1, vec![]);
-        run.memory.burst = Some(Sampled {
-            memory: tare_procstat::Memory {
-                rss_bytes: 1,
-                pss_bytes: 1,
-                anon_bytes: 1,
-            },
-            peak_bytes: None,
-            cgroup: None,
-            did_settle: None,
-        });
+        let run = Run::without_figures(Kind::Memory, 5, 1, vec![]);
         serde_json::to_value(sample(vec![run])).expect("plain data")
     }
 
@@ -226,7 +215,7 @@ mod tests {
             (
                 "older",
                 |s| s["schema"] = 1.into(),
-                "s.json: schema 1; this loadgen reads schema 4",
+                "s.json: schema 1; this loadgen reads schema 5",
             ),
             (
                 "wrong type",
@@ -235,13 +224,13 @@ mod tests {
             ),
             (
                 "unknown",
-                |s| s["subjects"][0]["runs"][0]["cpu"]["burst_s"] = 1.into(),
-                "s.json: subjects[0].runs[0].cpu.burst_s: unknown field",
+                |s| s["subjects"][0]["runs"][0]["cpu"] = 1.into(),
+                "s.json: subjects[0].runs[0].cpu: unknown field",
             ),
             (
-                "unknown in a flattened type",
-                |s| s["subjects"][0]["runs"][0]["memory"]["burst"]["uss_bytes"] = 1.into(),
-                "s.json: subjects[0].runs[0].memory.burst.uss_bytes: unknown field",
+                "no number",
+                |s| s["subjects"][0]["runs"][0]["values"]["cpu.converge_s"] = "1".into(),
+                "s.json: subjects[0].runs[0].values.cpu.converge_s: invalid type",
             ),
             (
                 "missing",
@@ -290,7 +279,7 @@ mod tests {
             .collect();
         let found = found.join("\n");
         for want in [
-            "summary.json: subjects[].runs[].convergence: null, and no note names it",
+            "summary.json: subjects[].runs[].per_s: null, and no note names it",
             "noise_floors[0].ci95: [2, 1] is upside down",
             "subjects[0].runs[0].valid: false with 0 reasons",
         ] {

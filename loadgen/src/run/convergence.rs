@@ -1,12 +1,12 @@
 //! From a timeline to how a run converged.
 //!
 //! Guarantees: what follows from the samples of the wave, and from nothing else. Leaves to others:
-//! the figures (`analyse::convergence`).
+//! the figures (`metric::convergence`).
 
-use crate::analyse::convergence;
-use crate::analyse::convergence::Timetable;
 use crate::load::timeline::Timeline;
 use crate::load::timetable::Pace;
+use crate::metric::convergence;
+use crate::metric::convergence::Timetable;
 use crate::model::record::Convergence;
 
 /// The wave that is under way.

@@ -3,7 +3,7 @@
 //! Guarantees: pure; the same runs give the same cells, so that an interrupted experiment goes on
 //! as it would have. Leaves to others: running them.
 
-use crate::analyse::at_rate::kept_up;
+use crate::metric::at_rate::kept_up;
 use crate::model::cell::{self, Cell, Kind};
 use crate::model::plan::Plan;
 use crate::model::profile::Timing;
@@ -43,7 +43,7 @@ fn is_offered(subject: &str, runs: &Runs, per_s: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyse::at_rate::tests::run;
+    use crate::metric::at_rate::tests::run;
 
     /// Runs of one subject: rate, and latency in ms.
     fn runs(points: &[(u32, u64)]) -> Runs {

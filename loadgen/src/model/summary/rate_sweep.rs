@@ -1,7 +1,7 @@
 //! How a subject does at rising rates.
 //!
 //! Guarantees: a quantile of a point is the median of its runs' quantiles, never one of pooled
-//! latencies. Leaves to others: where the knee is (`analyse::knee`).
+//! latencies. Leaves to others: where the knee is (`metric::knee`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub struct RatePoint {
     pub subject_cpu_share: Option<f64>,
 }
 
-/// Whether a subject kept up at a rate (`analyse::at_rate`).
+/// Whether a subject kept up at a rate (`metric::at_rate`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateOutcome {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::model::cell::Cell;
-use crate::model::record::{GcPauses, Sampled};
+use crate::model::record::GcPauses;
 use crate::model::summary::{Run, sample};
 
 const KIND: Kind = Kind::Memory;
@@ -39,11 +39,8 @@ fn claim(meaning: Vec<Meaning>) -> Claim {
 /// A subject with settled memory by number of objects, and an image.
 fn subject(settled: &[(usize, u64)]) -> Subject {
     let runs = settled.iter().map(|(objects, rss_bytes)| {
-        let mut run = Run::without_figures(KIND, *objects, 1, vec![]);
-        let mut settled = Sampled::settled(0);
-        settled.memory.rss_bytes = *rss_bytes;
-        run.memory.settled = Some(settled);
-        run
+        let run = Run::without_figures(KIND, *objects, 1, vec![]);
+        run.with("memory.settled.rss_bytes", *rss_bytes as f64)
     });
     let mut subject = sample(runs.collect()).subjects.remove(0);
     subject.image_bytes_compressed = Some(90);

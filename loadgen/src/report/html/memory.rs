@@ -3,16 +3,16 @@
 use maud::html;
 
 use super::{Page, Section, figure, slot, table};
-use crate::model::metric;
+use crate::model::cell::Kind;
 use crate::model::summary::{Subject, Summary};
 use crate::report::chart::Caption;
 use crate::report::chart::line::{Axis, Line, LineChart, Names, Stroke};
-use crate::report::rows::{SETTLED, typical};
+use crate::report::rows::{Row, SETTLED};
 use crate::report::tables;
 
 pub fn section(page: &Page) -> Option<Section> {
     let summary = page.summary;
-    let largest = *tables::sizes_of(summary, SETTLED.kind).last()?;
+    let largest = *tables::sizes_of(summary, Kind::Memory).last()?;
     let body = html! {
         @if let Some(chart) = chart(summary) {
             (figure(&chart, "Each point is the median of the valid runs of a size; the bar through it is their range. A straight line between points is not a measurement."))
@@ -26,11 +26,14 @@ pub fn section(page: &Page) -> Option<Section> {
 
 /// Settled RSS against the number of objects; `None` where fewer than two sizes were measured.
 pub fn chart(summary: &Summary) -> Option<LineChart> {
-    let sizes = tables::sizes_of(summary, SETTLED.kind);
+    let (sizes, settled) = (
+        tables::sizes_of(summary, Kind::Memory),
+        Row::named(SETTLED)?,
+    );
     let lines: Vec<Line> = summary
         .subjects
         .iter()
-        .map(|subject| line(summary, subject, &sizes))
+        .map(|subject| line(summary, subject, &sizes, settled))
         .filter(|line| !line.points.is_empty())
         .collect();
     (sizes.len() > 1 && !lines.is_empty()).then(|| LineChart {
@@ -46,20 +49,17 @@ pub fn chart(summary: &Summary) -> Option<LineChart> {
     })
 }
 
-fn line(summary: &Summary, subject: &Subject, sizes: &[usize]) -> Line {
+fn line(summary: &Summary, subject: &Subject, sizes: &[usize], settled: Row) -> Line {
     let id = subject.id();
     let values = |objects: usize| {
         let valid = subject
-            .runs_of(SETTLED.kind, objects)
+            .runs_of(settled.kind, objects)
             .filter(|run| run.valid);
         valid
-            .filter_map(|run| metric::of_run(run, SETTLED.path))
-            .map(|bytes| bytes / SETTLED.divisor)
+            .filter_map(|run| run.value(SETTLED))
+            .map(|bytes| bytes / settled.metric.divisor)
     };
-    let point = |size: &usize| {
-        let median = typical(subject, SETTLED.kind, *size, SETTLED.path)?;
-        Some((*size as f64, median / SETTLED.divisor))
-    };
+    let point = |size: &usize| Some((*size as f64, settled.value(subject, *size)?));
     let range = |size: &usize| {
         let low = values(*size).reduce(f64::min)?;
         let high = values(*size).reduce(f64::max)?;

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{Page, Section, table};
-use crate::report::{claims, conclusion, failures, provenance, unsettled};
+use crate::report::{claims, conclusion, failures, notes, provenance, unsettled};
 
 pub fn claims(page: &Page) -> Option<Section> {
     let rows = claims::table(page.summary)?;
@@ -59,7 +59,9 @@ pub fn reproduce(page: &Page) -> Section {
 /// What a reader must know; what is null in the summary is left to `summary.json`.
 pub fn notes(page: &Page) -> Option<Section> {
     let notes = page.summary.notes.iter();
-    let notes: Vec<&String> = notes.filter(|note| !note.starts_with("null: ")).collect();
+    let notes: Vec<&String> = notes
+        .filter(|note| !notes::is_for_a_program(note))
+        .collect();
     let body = html! { ul.notes { @for note in &notes { li { (note) } } } };
     (!notes.is_empty()).then(|| Section::new("notes", "Notes", body))
 }

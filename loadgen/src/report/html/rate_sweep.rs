@@ -3,7 +3,7 @@
 use maud::html;
 
 use super::{Page, Section, figure, slot, table};
-use crate::analyse::at_rate;
+use crate::metric::at_rate;
 use crate::model::summary::{RatePoint, RateSweep, Summary};
 use crate::report::chart::Caption;
 use crate::report::chart::line::{Axis, Line, LineChart, Names, Stroke};

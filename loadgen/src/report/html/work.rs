@@ -31,18 +31,13 @@ fn bars(summary: &Summary, drained: usize) -> Vec<Markup> {
         .last()
         .copied();
     let writes = match counted {
-        Some(objects) => (WRITES.of(Kind::RequestCount), objects),
-        None => (WRITES, drained),
+        Some(objects) => (Kind::RequestCount, objects),
+        None => (Kind::Memory, drained),
     };
     let per_object = drained as f64 / 1e3;
+    let (kind, counted) = writes;
     let figures = [
-        (
-            "writes",
-            "Write requests per object",
-            writes.0,
-            writes.1,
-            1.0,
-        ),
+        ("writes", "Write requests per object", WRITES, counted, 1.0),
         (
             "server-cpu",
             "API server CPU per object, ms",
@@ -61,7 +56,11 @@ fn bars(summary: &Summary, drained: usize) -> Vec<Markup> {
     ];
     let charts = figures
         .into_iter()
-        .filter_map(|(id, title, row, objects, divisor)| {
+        .filter_map(|(id, title, name, objects, divisor)| {
+            let row = match name {
+                WRITES => Row::named(name)?.from(kind),
+                _ => Row::named(name)?,
+            };
             let bars: Vec<Bar> = summary
                 .subjects
                 .iter()

@@ -4,7 +4,7 @@
 //! Guarantees: reads, never writes; one problem for each file that is wrong in one place, with the
 //! field or line, what is expected and what was found; figures are compared only where the raw data
 //! is sound, because they follow from it. Leaves to others: whether the figures are good
-//! (`analyse::judge`). Cannot know: whether somebody made up a whole folder, raw data, figures and
+//! (`metric::judge`). Cannot know: whether somebody made up a whole folder, raw data, figures and
 //! hashes alike.
 
 pub mod difference;

@@ -10,7 +10,7 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
-use crate::analyse::convergence::{Timetable, convergence};
+use crate::metric::convergence::{Timetable, convergence};
 use crate::model::cell::Kind;
 use crate::model::evidence::{Error, Evidence};
 use crate::model::record::Run;

@@ -5,12 +5,12 @@
 
 use std::time::{Duration, Instant};
 
-use crate::analyse::convergence::convergence;
 use crate::load::generator::Act;
 use crate::load::look;
 use crate::load::timeline::Timeline;
 use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
+use crate::metric::convergence::convergence;
 use crate::model::step::Step;
 use crate::run::convergence::offer_of;
 use crate::run::session::{Reason, Session};

@@ -3,10 +3,10 @@
 //! Guarantees: each object is updated once at most, on the timetable; the record of convergence is that of the
 //! updates from here on. Leaves to others: whether the rate was too much (`model::envelope`).
 
-use crate::analyse::convergence::convergence;
 use crate::load::generator::Act;
 use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
+use crate::metric::convergence::convergence;
 use crate::model::step::Step;
 use crate::run::convergence::offer_of;
 use crate::run::session::{Reason, Session};

@@ -59,9 +59,14 @@ pub fn a_namespace_of_a_cluster_is_used_and_cleaned_up() {
         .iter()
         .find(|run| run["cell"] == "drain")
         .expect("a drain");
-    assert_eq!(drain["convergence"]["censored"], 0, "{drain}");
-    for unknown in ["requests", "api_server_cpu_s", "datastore", "write_span"] {
-        assert_eq!(drain[unknown], Value::Null, "{unknown}");
+    assert_eq!(drain["values"]["convergence.censored"], 0, "{drain}");
+    for unknown in [
+        "requests.writes_per_object",
+        "api_server_cpu_s",
+        "datastore.size_bytes",
+        "write_span.p50_ms",
+    ] {
+        assert_eq!(drain["values"][unknown], Value::Null, "{unknown}");
     }
     let notes = summary["notes"].to_string();
     assert!(notes.contains("measured on an existing cluster"), "{notes}");

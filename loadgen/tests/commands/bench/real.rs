@@ -1,6 +1,6 @@
 //! Benches on a real control plane: what only there can be told.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::bench::bench_folder::{BenchFolder, dir_command};
 use crate::program::{loadgen, text};
@@ -47,28 +47,26 @@ fn counts(control_plane: &str) {
             .unwrap_or_else(|| panic!("no {cell}"))
     };
     let (drain, counted) = (run("drain"), run("request-count"));
-    assert_eq!(
-        counted["requests"]["by_verb"]["patch edgeapps/status"], 3,
-        "{counted}"
-    );
-    assert_eq!(counted["requests"]["writes_per_object"], 1.0, "{counted}");
-    assert_eq!(
-        counted["requests"]["idle_writes_per_minute"], 0.0,
-        "{counted}"
-    );
-    assert_eq!(counted["requests"]["wire_bytes_per_object"], Value::Null);
-    assert!(
-        counted["write_span"]["p99_ms"].as_f64() > Some(0.0),
-        "{counted}"
-    );
-    assert_eq!(drain["requests"], Value::Null, "the audit log was off");
+    let (drain, counted) = (&drain["values"], &counted["values"]);
+    for (name, want) in [
+        ("requests.by_verb.patch edgeapps/status", json!(3)),
+        ("requests.writes_per_object", json!(1)),
+        ("requests.idle_writes_per_minute", json!(0)),
+        ("requests.wire_bytes_per_object", Value::Null),
+    ] {
+        assert_eq!(counted[name], want, "{counted}");
+    }
+    let span_ms = counted["write_span.p99_ms"].as_f64();
+    assert!(span_ms > Some(0.0), "{counted}");
+    let writes = &drain["requests.writes_per_object"];
+    assert_eq!(*writes, Value::Null, "the audit log was off");
     assert!(drain["api_server_cpu_s"].as_f64() > Some(0.0), "{drain}");
-    let written = &drain["datastore"]["written_bytes_per_object"];
+    let written = &drain["datastore.written_bytes_per_object"];
     assert!(written.as_f64() > Some(1_000.0), "{drain}");
     // One for each status; the control plane renews leases meanwhile.
-    let revisions = &counted["datastore"]["revisions_per_object"];
+    let revisions = &counted["datastore.revisions_per_object"];
     let revisions = revisions.as_f64().expect("a number");
     assert!((1.0..20.0).contains(&revisions), "{counted}");
-    assert_eq!(run("default-flags")["convergence"]["censored"], 0);
+    assert_eq!(run("default-flags")["values"]["convergence.censored"], 0);
     assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
 }

@@ -32,22 +32,23 @@ pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
             found.unwrap_or_else(|| panic!("no {kind}"))
         };
         let (drain, memory) = (of("drain"), of("memory"));
-        assert_eq!(memory["requests"]["writes_per_object"], 1.0);
-        assert_eq!(memory["requests"]["by_verb"]["patch edgeapps/status"], 20);
-        assert_eq!(drain["convergence"]["censored"], 0);
-        assert_eq!(drain["reconcile"]["count"], 20);
-        assert_eq!(drain["reconcile"]["errors"], 0);
+        assert_eq!(memory["values"]["requests.writes_per_object"], 1);
+        let by_verb = "requests.by_verb.patch edgeapps/status";
+        assert_eq!(memory["values"][by_verb], 20);
+        assert_eq!(drain["values"]["convergence.censored"], 0);
+        assert_eq!(drain["values"]["reconcile.count"], 20);
+        assert_eq!(drain["values"]["reconcile.errors"], 0);
         assert!(
-            memory["memory"]["settled"]["rss_bytes"]
+            memory["values"]["memory.settled.rss_bytes"]
                 .as_u64()
                 .is_some_and(|bytes| bytes > 500_000)
         );
         assert!(
-            memory["memory"]["restart"]["peak_bytes"].is_u64(),
+            memory["values"]["memory.restart.peak_bytes"].is_u64(),
             "{memory}"
         );
         assert!(
-            memory["memory"]["deleted"]["anon_bytes"].is_u64(),
+            memory["values"]["memory.deleted.anon_bytes"].is_u64(),
             "{memory}"
         );
     }
@@ -90,9 +91,9 @@ pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
         (
             |summary| {
                 let run = summary["subjects"][0]["runs"][0].as_object_mut();
-                run.expect("a run").remove("cpu");
+                run.expect("a run").remove("unsettled");
             },
-            "summary.json: subjects[0].runs[0].cpu: missing, the raw data gives {",
+            "summary.json: subjects[0].runs[0].unsettled: missing, the raw data gives [",
         ),
         (
             |summary| summary["scenario"]["seed"] = "one".into(),
@@ -172,7 +173,7 @@ fn chosen_figures_are_written_and_what_is_no_figure_is_named(path: &Path, dir: &
     for (options, want) in [
         (
             "rows=memory.settled.megabytes",
-            "rows=memory.settled.megabytes: not in the tables",
+            "rows=memory.settled.megabytes: no figure; `loadgen metrics` lists all",
         ),
         (
             "rows=binary_bytes subjects=nobody/x",
@@ -219,7 +220,7 @@ pub fn subjects_that_die_or_hang_are_failed_runs_with_their_log_tail() {
         );
     }
     let hangs = &summary["subjects"][2]["runs"][0];
-    assert_eq!(hangs["convergence"]["censored"], 20, "{hangs}");
+    assert_eq!(hangs["values"]["convergence.censored"], 20, "{hangs}");
     assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
 }
 
@@ -231,20 +232,20 @@ pub fn a_subject_behind_a_wrapper_is_measured_with_all_it_starts() {
     let output = loadgen(&args);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let summary = bench_folder.summary();
-    let figure = |subject: usize, path: &str| {
+    let figure = |subject: usize, name: &str| {
         let run = &summary["subjects"][subject]["runs"][0];
-        let figure = run.pointer(path).and_then(serde_json::Value::as_f64);
-        figure.unwrap_or_else(|| panic!("no {path} in {run}"))
+        let figure = run["values"][name].as_f64();
+        figure.unwrap_or_else(|| panic!("no {name} in {run}"))
     };
-    let anon = "/memory/settled/anon_bytes";
+    let anon = "memory.settled.anon_bytes";
     let (alone, wrapped) = (figure(0, anon), figure(1, anon));
     assert!(
         wrapped > 0.8 * alone,
         "{wrapped} bytes, {alone} without the wrapper"
     );
-    assert!(figure(1, "/cpu/converge_s") > 0.0);
+    assert!(figure(1, "cpu.converge_s") > 0.0);
     // It was ended and started again, and nothing of it is left.
-    assert!(figure(1, "/memory/restart/anon_bytes") > 0.5 * alone);
+    assert!(figure(1, "memory.restart.anon_bytes") > 0.5 * alone);
 }
 
 pub fn a_subject_that_fails_the_conformance_scenario_is_not_measured() {

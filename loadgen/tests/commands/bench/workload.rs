@@ -90,13 +90,13 @@ pub fn several_kinds_are_measured_in_one_workload() {
     let summary = widgets(&bench_folder, &format!("{with_fixture}{ALSO}"));
     let runs = summary["subjects"][0]["runs"].as_array().expect("runs");
     for run in runs {
-        assert_eq!(run["convergence"]["censored"], 0, "{run}");
+        assert_eq!(run["values"]["convergence.censored"], 0, "{run}");
     }
     let memory = runs.iter().find(|run| run["cell"] == "memory");
-    let by_verb = &memory.expect("a memory run")["requests"]["by_verb"];
+    let values = &memory.expect("a memory run")["values"];
     assert_eq!(
-        by_verb["patch widgets/status"], 4,
-        "a third of 12: {by_verb}"
+        values["requests.by_verb.patch widgets/status"], 4,
+        "a third of 12: {values}"
     );
     let notes = summary["notes"].to_string();
     let want =
@@ -113,10 +113,11 @@ pub fn a_kind_of_somebody_elses_is_measured_from_files_alone() {
     let runs = summary["subjects"][0]["runs"].as_array().expect("runs");
     let drain = runs.iter().find(|run| run["cell"] == "drain");
     let drain = drain.expect("a drain");
-    assert_eq!(drain["convergence"]["censored"], 0, "{drain}");
+    assert_eq!(drain["values"]["convergence.censored"], 0, "{drain}");
     let memory = runs.iter().find(|run| run["cell"] == "memory");
-    let by_verb = &memory.expect("a memory run")["requests"]["by_verb"];
-    assert_eq!(by_verb["patch widgets/status"], 12, "{by_verb}");
+    let values = &memory.expect("a memory run")["values"];
+    let by_verb = "requests.by_verb.patch widgets/status";
+    assert_eq!(values[by_verb], 12, "{values}");
     let notes = summary["notes"].to_string();
     assert!(
         notes.contains("workload widgets has no conformance scenario"),
@@ -146,8 +147,8 @@ pub fn without_an_operator_the_api_server_alone_is_measured() {
     assert_eq!(summary["scenario"]["name"], "configmaps");
     let runs = summary["subjects"][0]["runs"].as_array().expect("runs");
     let memory = runs.iter().find(|run| run["cell"] == "memory");
-    let requests = &memory.expect("a memory run")["requests"];
-    assert_eq!(requests["writes_per_object"], 0.0, "{requests}");
+    let values = &memory.expect("a memory run")["values"];
+    assert_eq!(values["requests.writes_per_object"], 0, "{values}");
     assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
 }
 

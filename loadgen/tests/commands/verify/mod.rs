@@ -298,8 +298,8 @@ fn a_folder_is_compared_with_itself_and_with_a_slower_one(bed: &BenchFolder) {
         summary["scenario"]["object_bytes"] = 1.into();
         let runs = summary["subjects"][0]["runs"].as_array_mut();
         for run in runs.expect("runs").iter_mut() {
-            if let Some(drain_s) = run["convergence"]["drain_s"].as_f64() {
-                run["convergence"]["drain_s"] = (drain_s * 1e6).into();
+            if let Some(drain_s) = run["values"]["convergence.drain_s"].as_f64() {
+                run["values"]["convergence.drain_s"] = (drain_s * 1e6).into();
             }
         }
     });

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::analyse::convergence::{Timetable, convergence};
 use crate::cli::run::merged::*;
+use crate::metric::convergence::{Timetable, convergence};
 use crate::model::rate::Rate;
 use crate::model::samples::Sample;
 use crate::model::shard::Shard;

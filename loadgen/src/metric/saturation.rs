@@ -1,8 +1,8 @@
 //! Whether a backlog keeps growing while objects are offered.
 //!
-//! Guarantees: pure. Leaves to others: the times, and what else keeping up means (`analyse::at_rate`).
+//! Guarantees: pure. Leaves to others: the times, and what else keeping up means (`metric::at_rate`).
 
-use crate::analyse::statistics::line_fit;
+use crate::metric::statistics::line_fit;
 
 /// Whether the backlog (due and not yet observed) kept growing while objects were sent: by more
 /// than a tenth of the offered rate over the last four fifths of the sending, and by more than

@@ -10,35 +10,16 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::analyse::compare::METRICS;
-use crate::analyse::noise;
-use crate::analyse::statistics::{median, ratio_of_series};
+use crate::metric;
+use crate::metric::noise;
+use crate::metric::statistics::{median, ratio_of_series};
+use crate::metric::{KNEE, Metric};
 use crate::model::cell::Kind;
-use crate::model::metric;
 use crate::model::summary::{NoiseFloor, Run, Subject, Summary};
 
-/// Figures that are the same in every run of a subject.
-const OF_SUBJECT: [&str; 3] = [
-    "binary_bytes",
-    "image_bytes_compressed",
-    "image_bytes_unpacked",
-];
-
-/// The knee of the rate sweep: one for each folder, so that it has no interval.
-pub const KNEE: &str = "rate_sweep.knee.per_s";
-
-/// Figures of runs at a rate, which are compared at the same rate.
-const AT_RATE: [&str; 4] = [
-    "convergence.observed.p50_ms",
-    "convergence.observed.p99_ms",
-    "cpu.converge_s",
-    "api_server_cpu_s",
-];
-
 /// Whether a figure is one of those that are compared.
-pub fn is_compared(path: &str) -> bool {
-    let mut of_runs = METRICS.iter().map(|(_, path)| path).chain(&AT_RATE);
-    path == KNEE || OF_SUBJECT.contains(&path) || of_runs.any(|compared| *compared == path)
+pub fn is_compared(name: &str) -> bool {
+    metric::find(name).is_some_and(|metric| metric.is_compared)
 }
 
 /// Two subjects that are compared: the id in the first folder and that in the second.
@@ -131,16 +112,11 @@ pub fn changes(before: &Summary, after: &Summary, pairings: &[Pairing]) -> Chang
             continue;
         };
         let sides = Sides { before, after };
-        all.extend(OF_SUBJECT.iter().filter_map(|path| sides.exact(path)));
-        all.extend(sides.knee());
-        let at_rate = AT_RATE.map(|path| (Kind::Rate, path));
-        for (kind, path) in METRICS.into_iter().chain(at_rate) {
-            let cells = sides.common_cells(kind);
-            all.extend(
-                cells
-                    .into_iter()
-                    .filter_map(|cell| sides.change(cell, path, &floors)),
-            );
+        let of_subject = metric::all().iter().filter(|metric| metric.is_of_subject());
+        all.extend(of_subject.filter_map(|metric| sides.of_subject(metric)));
+        for (kind, metric) in metric::compared() {
+            let cells = sides.common_cells(kind).into_iter();
+            all.extend(cells.filter_map(|cell| sides.change(cell, metric, &floors)));
         }
         warnings.extend(sides.differences());
         warnings.extend(sides.lonely_cells());
@@ -179,13 +155,9 @@ impl Sides {
     /// What besides its code may explain that it changed.
     fn differences(&self) -> Vec<String> {
         let foreign = |subject: &Subject| {
-            let mut asked = subject
-                .runs
-                .iter()
-                .filter_map(|run| run.bystanders.as_ref());
-            asked
-                .next()
-                .map_or("none".to_owned(), |asked| asked.objects.to_string())
+            let mut runs = subject.runs.iter();
+            let asked = runs.find_map(|run| run.value("bystanders.objects"));
+            asked.map_or("none".to_owned(), |objects| objects.to_string())
         };
         let facts = |subject: &Subject| {
             [
@@ -217,10 +189,10 @@ impl Sides {
         })
     }
 
-    fn change(&self, cell: CellKey, path: &str, floors: &[NoiseFloor]) -> Option<Change> {
+    fn change(&self, cell: CellKey, metric: &Metric, floors: &[NoiseFloor]) -> Option<Change> {
         let values = |subject: &Subject| -> Vec<f64> {
             let valid = cell.runs(subject).filter(|run| run.valid);
-            valid.filter_map(|run| metric::of_run(run, path)).collect()
+            valid.filter_map(|run| run.value(&metric.id)).collect()
         };
         let invalid = |subject: &Subject| cell.runs(subject).filter(|run| !run.valid).count();
         let (before, after) = (values(&self.before), values(&self.after));
@@ -228,14 +200,14 @@ impl Sides {
         let ci95 = ratio.and_then(|ratio| ratio.ci95);
         let floor = floors
             .iter()
-            .filter(|floor| floor.cell == cell.kind && floor.metric == path)
+            .filter(|floor| floor.cell == cell.kind && floor.metric == metric.id)
             .filter_map(noise::largest_ratio)
             .max_by(f64::total_cmp);
         let ratio = ratio.map(|ratio| ratio.ratio);
         let (before_median, after_median) = (median(&before)?, median(&after)?);
         Some(Change {
             subjects: self.pairing(),
-            metric: path.to_owned(),
+            metric: metric.id.clone(),
             cell: Some(cell),
             before_median,
             after_median,
@@ -249,33 +221,20 @@ impl Sides {
             assessment: match ratio {
                 None if before_median == after_median => Assessment::NotSignificant,
                 None => Assessment::Undecided,
-                Some(ratio) => assess(path, ratio, ci95, floor),
+                Some(ratio) => assess(metric, ratio, ci95, floor),
             },
         })
     }
 
-    /// A figure that has no spread: any difference is one.
-    fn exact(&self, path: &str) -> Option<Change> {
-        let exact = |ratio| assess(path, ratio, Some([ratio; 2]), None);
-        self.of_subject(path, exact)
-    }
-
-    /// The highest rate that was kept up. One that differs is undecided: how often it would be the same
-    /// is not known.
-    fn knee(&self) -> Option<Change> {
-        self.of_subject(KNEE, |ratio| match ratio == 1.0 {
-            true => Assessment::NotSignificant,
-            false => Assessment::Undecided,
-        })
-    }
-
-    fn of_subject(&self, path: &str, assess: impl Fn(f64) -> Assessment) -> Option<Change> {
-        let before = metric::of_subject(&self.before, path)?;
-        let after = metric::of_subject(&self.after, path)?;
+    /// A figure of the subject has no spread: any difference is one. That of a knee is undecided: how often it would be
+    /// the same is not known.
+    fn of_subject(&self, metric: &Metric) -> Option<Change> {
+        let before = metric::of_subject(&self.before, &metric.id).filter(|_| metric.is_compared)?;
+        let after = metric::of_subject(&self.after, &metric.id)?;
         let ratio = (before > 0.0).then_some(after / before)?;
         Some(Change {
             subjects: self.pairing(),
-            metric: path.to_owned(),
+            metric: metric.id.clone(),
             cell: None,
             before_median: before,
             after_median: after,
@@ -286,7 +245,10 @@ impl Sides {
             ratio: Some(ratio),
             ci95: None,
             floor: None,
-            assessment: assess(ratio),
+            assessment: match metric.id == KNEE && ratio != 1.0 {
+                true => Assessment::Undecided,
+                false => assess(metric, ratio, Some([ratio; 2]), None),
+            },
         })
     }
 }
@@ -322,11 +284,11 @@ fn cells(subject: &Subject) -> BTreeSet<CellKey> {
 }
 
 /// Without a floor the interval alone decides.
-fn assess(path: &str, ratio: f64, ci95: Option<[f64; 2]>, floor: Option<f64>) -> Assessment {
+fn assess(metric: &Metric, ratio: f64, ci95: Option<[f64; 2]>, floor: Option<f64>) -> Assessment {
     if ci95.is_none() {
         return Assessment::Undecided;
     }
-    let better = match is_better_when_higher(path) {
+    let better = match metric.is_better_when_higher {
         true => ratio > 1.0,
         false => ratio < 1.0,
     };
@@ -338,11 +300,6 @@ fn assess(path: &str, ratio: f64, ci95: Option<[f64; 2]>, floor: Option<f64>) ->
         (true, true) => Assessment::Better,
         (true, false) => Assessment::Worse,
     }
-}
-
-/// Every other figure is a cost.
-fn is_better_when_higher(path: &str) -> bool {
-    matches!(path, "convergence.offered_per_s" | KNEE)
 }
 
 /// What besides the subjects may explain a change.

@@ -4,8 +4,8 @@
 //! every repeat; without an interval there is no floor. Leaves to others: the
 //! arithmetic (`statistics`).
 
-use crate::analyse::compare::{METRICS, by_repeat, pairs};
-use crate::analyse::statistics::ratio_of_pairs;
+use crate::metric::compare::{by_repeat, of_one_size, pairs};
+use crate::metric::statistics::ratio_of_pairs;
 use crate::model::summary::{Comparison, NoiseFloor, Summary};
 
 /// The largest ratio that noise explains, upwards or downwards; `None` without an interval.
@@ -18,7 +18,7 @@ pub fn largest_ratio(floor: &NoiseFloor) -> Option<f64> {
 pub fn floors(summary: &Summary) -> Vec<NoiseFloor> {
     let mut floors = Vec::new();
     for subject in &summary.subjects {
-        for (kind, metric) in METRICS {
+        for (kind, metric) in of_one_size() {
             let Some(second) = kind.second() else {
                 continue;
             };
@@ -26,10 +26,10 @@ pub fn floors(summary: &Summary) -> Vec<NoiseFloor> {
             let Some(objects) = seconds.map(|run| run.objects).max() else {
                 continue;
             };
-            let of = |cell| by_repeat(subject, cell, objects, metric);
+            let of = |cell| by_repeat(subject, cell, objects, &metric.id);
             let ratio = ratio_of_pairs(&pairs(&of(kind), &of(second)), summary.scenario.seed);
             floors.extend(ratio.map(|ratio| NoiseFloor {
-                metric: metric.to_owned(),
+                metric: metric.id.clone(),
                 cell: kind,
                 ratio: ratio.ratio,
                 ci95: ratio.ci95,

@@ -4,36 +4,12 @@
 //! difference within the noise floor of its metric is not significant.
 //! Leaves to others: the arithmetic (`statistics`).
 
-use crate::analyse::noise;
-use crate::analyse::statistics::ratio_of_pairs;
+use crate::metric;
+use crate::metric::Metric;
+use crate::metric::noise;
+use crate::metric::statistics::ratio_of_pairs;
 use crate::model::cell::Kind;
-use crate::model::metric;
 use crate::model::summary::{Comparison, NoiseFloor, Run, Subject, Summary};
-
-/// What is compared: the cell and the path of the figure within its runs. Requests come from the
-/// memory runs where the simulated server counts them, and from the request-count runs elsewhere.
-pub const METRICS: [(Kind, &str); 20] = [
-    (Kind::Memory, "memory.empty.rss_bytes"),
-    (Kind::Memory, "memory.settled.rss_bytes"),
-    (Kind::Memory, "memory.settled.anon_bytes"),
-    (Kind::Memory, "memory.settled.peak_bytes"),
-    (Kind::Memory, "memory.restart.rss_bytes"),
-    (Kind::Memory, "memory.restart.peak_bytes"),
-    (Kind::Memory, "memory.deleted.rss_bytes"),
-    (Kind::Drain, "cpu.converge_s"),
-    (Kind::Drain, "cpu.restart_s"),
-    (Kind::Drain, "convergence.drain_s"),
-    (Kind::Memory, "requests.writes_per_object"),
-    (Kind::Memory, "requests.reads_per_object"),
-    (Kind::Memory, "requests.wire_bytes_per_object"),
-    (Kind::Drain, "spawn_to_canary_ms"),
-    (Kind::Memory, "cpu.idle_ms_per_minute"),
-    (Kind::Drain, "api_server_cpu_s"),
-    (Kind::Drain, "datastore.written_bytes_per_object"),
-    (Kind::RequestCount, "requests.writes_per_object"),
-    (Kind::RequestCount, "requests.reads_per_object"),
-    (Kind::RequestCount, "write_span.p99_ms"),
-];
 
 /// Ours against the others at the largest size, or the first subject where none is ours.
 pub fn comparisons(summary: &Summary, floors: &[NoiseFloor]) -> Vec<Comparison> {
@@ -50,14 +26,18 @@ pub fn comparisons(summary: &Summary, floors: &[NoiseFloor]) -> Vec<Comparison> 
             .filter(|s| !left.iter().any(|l| l.id() == s.id()))
             .filter(|s| s.workload == subject.workload);
         for against in others {
-            let pair = METRICS
-                .iter()
-                .filter_map(|(cell, metric)| compare(subject, against, *cell, metric, summary))
+            let pair = of_one_size()
+                .filter_map(|(cell, metric)| compare(subject, against, cell, &metric.id, summary))
                 .map(|comparison| noise::judge(comparison, floors));
             all.extend(pair);
         }
     }
     all
+}
+
+/// Compared figures of runs whose size says what was done: not of runs at a rate.
+pub fn of_one_size() -> impl Iterator<Item = (Kind, &'static Metric)> {
+    metric::compared().filter(|(kind, _)| *kind != Kind::Rate)
 }
 
 fn compare(
@@ -96,7 +76,7 @@ fn compare(
 pub fn by_repeat(subject: &Subject, cell: Kind, objects: usize, path: &str) -> Vec<(u32, f64)> {
     let valid = subject.runs_of(cell, objects).filter(|run| run.valid);
     valid
-        .filter_map(|run| Some((run.repeat, metric::of_run(run, path)?)))
+        .filter_map(|run| Some((run.repeat, run.value(path)?)))
         .collect()
 }
 

@@ -1,31 +1,17 @@
 //! A file of limits from what was measured: a starting point for the gate of a CI.
 //!
-//! Guarantees: pure; each bound follows from mean and margin as [`Limits`](crate::analyse::limits::Limits) asks for,
+//! Guarantees: pure; each bound follows from mean and margin as [`Limits`](crate::metric::limits::Limits) asks for,
 //! and the margin is never below the spread. No times: they differ from machine to machine. What was not measured
 //! has no limit. Leaves to others: judging (`judge`).
 
 use std::fmt::Write;
 
-use crate::analyse::limits::Basis;
+use crate::metric;
+use crate::metric::Metric;
+use crate::metric::limits::Basis;
 use crate::model::cell::Kind;
-use crate::model::metric;
 use crate::model::summary::{Subject, Summary};
 
-/// Figures that are stable on noisy machines, each with the least margin.
-const FIGURES: [(&str, f64); 12] = [
-    ("requests.writes_per_object", 0.1),
-    ("requests.reads_per_object", 0.1),
-    ("requests.idle_writes_per_minute", 1.0),
-    ("requests.idle_reads_per_minute", 1.0),
-    ("memory.settled.anon_bytes", 262_144.0),
-    ("memory.settled.rss_bytes", 1_048_576.0),
-    ("memory.burst.peak_bytes", 1_048_576.0),
-    ("memory.churn.anon_bytes", 262_144.0),
-    ("memory.restart.anon_bytes", 262_144.0),
-    ("bystanders.in_memory", 0.0),
-    ("bystanders.bytes_per_object", 100.0),
-    ("bystanders.requests_per_change", 0.1),
-];
 /// Where the runs agree more closely than the next ones will.
 const SHARE_OF_MEAN: f64 = 0.1;
 const SPREADS: f64 = 2.0;
@@ -37,13 +23,14 @@ pub fn limits(summary: &Summary, folder: &str) -> String {
          whichever is more, and has a least value.\n"
     );
     for subject in &summary.subjects {
-        for (figure, least) in FIGURES {
-            if let Some((kind, objects, basis)) = measured(subject, figure, least) {
+        for metric in metric::all() {
+            if let Some((kind, objects, basis)) = measured(subject, metric) {
                 let _ = write!(
                     text,
-                    "\n[[limit]]\nsubject = \"{}\"\nmetric = \"{figure}\"\ncell = \"{}\"\nobjects = {objects}\nmax = {}\n\
+                    "\n[[limit]]\nsubject = \"{}\"\nmetric = \"{}\"\ncell = \"{}\"\nobjects = {objects}\nmax = {}\n\
                      mean = {}\nspread = {}\nruns = {}\nmargin = {}\n",
                     subject.id(),
+                    metric.id,
                     kind.name(),
                     decimal(basis.mean + basis.margin),
                     basis.mean,
@@ -57,23 +44,22 @@ pub fn limits(summary: &Summary, folder: &str) -> String {
     text
 }
 
-/// A figure at the largest size of the runs that have it.
-fn measured(subject: &Subject, figure: &str, least: f64) -> Option<(Kind, usize, Basis)> {
-    [Kind::Memory, Kind::RequestCount]
-        .into_iter()
-        .find_map(|kind| {
-            let runs = || {
-                let of_kind = subject
-                    .runs
-                    .iter()
-                    .filter(|run| run.valid && run.cell == kind);
-                of_kind.filter_map(|run| Some((run.objects, metric::of_run(run, figure)?)))
-            };
-            let largest = runs().map(|(objects, _)| objects).max()?;
-            let at_largest = runs().filter(|(objects, _)| *objects == largest);
-            let values: Vec<f64> = at_largest.map(|(_, value)| value).collect();
-            Some((kind, largest, basis(&values, least)?))
-        })
+/// A figure at the largest size of the first of its kinds of runs that has it.
+fn measured(subject: &Subject, metric: &Metric) -> Option<(Kind, usize, Basis)> {
+    let least = metric.least_margin?;
+    metric.kinds.iter().find_map(|kind| {
+        let of_kind = subject
+            .runs
+            .iter()
+            .filter(|run| run.valid && run.cell == *kind);
+        let runs: Vec<(usize, f64)> = of_kind
+            .filter_map(|run| Some((run.objects, run.value(&metric.id)?)))
+            .collect();
+        let largest = runs.iter().map(|(objects, _)| *objects).max()?;
+        let at_largest = runs.iter().filter(|(objects, _)| *objects == largest);
+        let values: Vec<f64> = at_largest.map(|(_, value)| *value).collect();
+        Some((*kind, largest, basis(&values, least)?))
+    })
 }
 
 fn basis(values: &[f64], least: f64) -> Option<Basis> {
@@ -99,9 +85,8 @@ fn decimal(number: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyse::judge;
-    use crate::analyse::limits::Limits;
-    use crate::model::record::Sampled;
+    use crate::metric::judge;
+    use crate::metric::limits::Limits;
     use crate::model::summary::{Run, sample};
 
     #[test]
@@ -116,9 +101,9 @@ mod tests {
     #[test]
     fn what_is_suggested_is_a_file_of_limits_that_its_own_runs_are_within() {
         let run = |objects, repeat, bytes| {
-            let mut run = Run::without_figures(Kind::Memory, objects, repeat, vec![]);
-            run.memory.settled = Some(Sampled::settled(bytes));
-            run
+            let run = Run::without_figures(Kind::Memory, objects, repeat, vec![]);
+            let run = run.with("memory.settled.anon_bytes", f64::from(bytes));
+            run.with("memory.settled.rss_bytes", f64::from(bytes))
         };
         let summary = sample(vec![
             run(100, 1, 900_000),

@@ -4,8 +4,8 @@
 //! microseconds, as the samples are written, so that the record of a run follows from its samples
 //! to the last digit. Leaves to others: quantiles and comparisons (`report`).
 
-use crate::analyse::saturation::saturated;
 use crate::load::generator::CONNECTIONS;
+use crate::metric::saturation::saturated;
 use crate::model::latency::Latencies;
 use crate::model::record::Convergence;
 use crate::model::samples::Sample;

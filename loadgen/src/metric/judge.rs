@@ -4,9 +4,9 @@
 //! the report prints; an absent, null or invalid figure is never taken for a good one. Leaves to
 //! others: the files.
 
-use crate::analyse::limits::{Bound, Limit, Limits};
-use crate::analyse::statistics::median;
-use crate::model::metric;
+use crate::metric;
+use crate::metric::limits::{Bound, Limit, Limits};
+use crate::metric::statistics::median;
 use crate::model::summary::{Run, Subject, Summary};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -82,9 +82,7 @@ fn measured(limit: &Limit, subject: &Subject) -> Result<f64, String> {
         let why = first.invalid_because.join("; ");
         return Err(format!("no valid run: {why}"));
     }
-    let figures: Vec<f64> = valid()
-        .filter_map(|run| metric::of_run(run, &limit.metric))
-        .collect();
+    let figures: Vec<f64> = valid().filter_map(|run| run.value(&limit.metric)).collect();
     median(&figures).ok_or_else(null)
 }
 
@@ -101,9 +99,8 @@ impl Judgement {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::analyse::limits::tests::LEAST;
+    use crate::metric::limits::tests::LEAST;
     use crate::model::cell::Kind;
-    use crate::model::record::Sampled;
     use crate::model::summary::{Knee, LimitedBy, RateSweep, sample};
 
     /// A summary of one subject with these runs: valid, and settled anonymous bytes.
@@ -111,9 +108,11 @@ pub mod tests {
         let runs = runs.iter().map(|(valid, anon_bytes)| {
             let late = || "the generator was late".to_owned();
             let because = (!valid).then(late).into_iter().collect();
-            let mut run = Run::without_figures(Kind::Memory, 300, 1, because);
-            run.memory.settled = anon_bytes.map(Sampled::settled);
-            run
+            let run = Run::without_figures(Kind::Memory, 300, 1, because);
+            match anon_bytes {
+                Some(bytes) => run.with("memory.settled.anon_bytes", *bytes as f64),
+                None => run,
+            }
         });
         sample(runs.collect())
     }

@@ -7,9 +7,9 @@
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::metric;
+use crate::metric::Metric;
 use crate::model::cell::Kind;
-use crate::model::metric;
-use crate::model::metric::Metric;
 use crate::model::subject::line_of;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -125,19 +125,20 @@ impl Written {
             (None, Some(min)) => Bound::AtLeast(min),
             _ => return Err(format!("{metric}: give either max or min")),
         };
-        let cell = match (metric::find(&metric), self.cell, self.objects) {
+        let is_of_subject = metric::find(&metric).map(Metric::is_of_subject);
+        let cell = match (is_of_subject, self.cell, self.objects) {
             (None, ..) => {
                 return Err(format!(
-                    "unknown metric {metric:?}; it is a path as in summary.json, such as memory.settled.rss_bytes"
+                    "unknown metric {metric:?}; loadgen metrics lists all"
                 ));
             }
-            (Some(Metric::OfSubject(_)), None, None) => None,
-            (Some(Metric::OfSubject(_)), ..) => {
+            (Some(true), None, None) => None,
+            (Some(true), ..) => {
                 return Err(format!(
                     "{metric} is a figure of the subject: leave out cell and objects"
                 ));
             }
-            (Some(_), Some(name), Some(objects)) => {
+            (Some(false), Some(name), Some(objects)) => {
                 let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
                 let kind = kind.ok_or_else(|| {
                     let known = Kind::ALL.map(Kind::name).join(", ");
@@ -145,7 +146,7 @@ impl Written {
                 })?;
                 Some(CellOf { kind, objects })
             }
-            (Some(_), ..) => {
+            (Some(false), ..) => {
                 return Err(format!(
                     "{metric} is a figure of a run: say cell and objects"
                 ));

@@ -5,7 +5,7 @@
 //! kind (kubernetes/community, `sig-scalability/slos/api_call_latency.md`). A multiple of a subject's own
 //! latency would forgive those that are slow at every rate.
 //!
-//! Guarantees: pure. Leaves to others: the knee (`analyse::knee`), and which rates are offered
+//! Guarantees: pure. Leaves to others: the knee (`metric::knee`), and which rates are offered
 //! (`run::follow`).
 
 use crate::model::record::{Convergence, Run};
@@ -73,7 +73,7 @@ pub fn rule() -> String {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::analyse::convergence::{Timetable, convergence};
+    use crate::metric::convergence::{Timetable, convergence};
     use crate::model::cell::{Cell, Kind};
     use crate::model::record::Failure;
     use crate::model::samples::Sample;

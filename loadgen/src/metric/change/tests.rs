@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::summary::{Foreign, Knee, LimitedBy, RateSweep, Run, sample};
+use crate::model::summary::{Knee, LimitedBy, RateSweep, Run, sample};
 
 const METRIC: &str = "api_server_cpu_s";
 
@@ -31,11 +31,7 @@ pub fn change(metric: &str, ratio: f64, assessment: Assessment) -> Change {
 }
 
 fn kind() -> Kind {
-    let mut metrics = METRICS.iter();
-    metrics
-        .find(|(_, path)| *path == METRIC)
-        .expect("compared")
-        .0
+    metric::find(METRIC).expect("known").kinds[0]
 }
 
 /// A folder with a run for each value; `None` is an invalid run.
@@ -43,9 +39,8 @@ fn folder(values: &[Option<f64>]) -> Summary {
     let runs = (1..).zip(values).map(|(repeat, value)| {
         let because = value.is_none().then(|| "late".to_owned());
         let because = because.into_iter().collect();
-        let mut run = Run::without_figures(kind(), 300, repeat, because);
-        run.api_server_cpu_s = Some(value.unwrap_or(99.0));
-        run
+        let run = Run::without_figures(kind(), 300, repeat, because);
+        run.with(METRIC, value.unwrap_or(99.0))
     });
     sample(runs.collect())
 }
@@ -96,10 +91,10 @@ fn a_zero_has_no_ratio_and_is_not_taken_for_equal() {
 
 #[test]
 fn a_change_within_the_floor_is_not_significant() {
-    let clear = Some([1.03, 1.05]);
-    assert_eq!(assess(METRIC, 1.04, clear, None), Assessment::Worse);
+    let (clear, metric) = (Some([1.03, 1.05]), metric::find(METRIC).expect("known"));
+    assert_eq!(assess(metric, 1.04, clear, None), Assessment::Worse);
     assert_eq!(
-        assess(METRIC, 1.04, clear, Some(1.05)),
+        assess(metric, 1.04, clear, Some(1.05)),
         Assessment::NotSignificant
     );
 }
@@ -111,13 +106,8 @@ fn other_machines_and_other_cells_are_said_first() {
     after.scenario.object_bytes = 4_096;
     after.subjects[0].allocator = Some("mimalloc".to_owned());
     after.subjects[0].runs[0].objects = 500;
-    after.subjects[0].runs[0].bystanders = Some(Foreign {
-        objects: 300,
-        in_memory: 0,
-        bytes_per_object: None,
-        cpu_us_per_change: None,
-        requests_per_change: None,
-    });
+    let values = &mut after.subjects[0].runs[0].values;
+    values.insert("bystanders.objects".to_owned(), 300.0);
     let found = changes(&before, &after, &common(&before, &after));
     assert_eq!(
         found.warnings,
@@ -143,8 +133,7 @@ fn runs_at_a_rate_are_compared_at_the_same_rate() {
                 [1.0, 1.01, 0.99].map(|spread| {
                     let mut run = Run::without_figures(Kind::Rate, 500, 1, vec![]);
                     run.per_s = Some(per_s);
-                    run.cpu.converge_s = Some(cpu_s * spread);
-                    run
+                    run.with("cpu.converge_s", cpu_s * spread)
                 })
             });
         sample(runs.collect())

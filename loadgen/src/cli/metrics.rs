@@ -1,0 +1,90 @@
+//! `loadgen metrics`: every figure that loadgen knows, by the name that limits, comparisons and `values` of
+//! `summary.json` use.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::metric;
+use crate::metric::Metric;
+use crate::model::cell::Kind;
+use crate::report::Table;
+
+#[derive(Args, Clone, Debug)]
+pub struct MetricsArgs {
+    /// Only figures with this in their name or their label
+    #[arg(value_name = "WORD")]
+    word: Option<String>,
+    /// Print JSON in place of the table
+    #[arg(long)]
+    json: bool,
+}
+
+/// A figure, as `--json` prints it.
+#[derive(Serialize)]
+struct Line<'a> {
+    name: &'a str,
+    label: &'a str,
+    /// Of its values.
+    unit: &'a str,
+    /// Of which kinds of runs; none for a figure of a subject.
+    runs: Vec<&'static str>,
+    is_compared: bool,
+    is_better_when_higher: bool,
+    missing: &'a str,
+}
+
+pub fn run(args: MetricsArgs) -> anyhow::Result<ExitCode> {
+    let word = args.word.unwrap_or_default();
+    let has_word = |metric: &&Metric| metric.id.contains(&word) || metric.label.contains(&word);
+    let found: Vec<&Metric> = metric::all().iter().filter(has_word).collect();
+    if args.json {
+        let lines: Vec<Line<'_>> = found.iter().map(|metric| line(metric)).collect();
+        println!("{}", serde_json::to_string_pretty(&lines)?);
+    } else {
+        print!("{}", table(&found).plain());
+    }
+    Ok(match found.is_empty() {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    })
+}
+
+fn line(metric: &Metric) -> Line<'_> {
+    Line {
+        name: &metric.id,
+        label: &metric.label,
+        unit: metric.unit,
+        runs: metric.kinds.iter().map(|kind| kind.name()).collect(),
+        is_compared: metric.is_compared,
+        is_better_when_higher: metric.is_better_when_higher,
+        missing: metric.missing,
+    }
+}
+
+fn table(found: &[&Metric]) -> Table {
+    let row = |metric: &&Metric| {
+        let runs: Vec<&str> = metric.kinds.iter().copied().map(Kind::name).collect();
+        vec![
+            metric.id.clone(),
+            metric.unit.to_owned(),
+            match runs.is_empty() {
+                true => "the subject".to_owned(),
+                false => runs.join(", "),
+            },
+            match metric.is_compared {
+                true => "yes".to_owned(),
+                false => "no".to_owned(),
+            },
+            metric.label.clone(),
+        ]
+    };
+    Table {
+        title: format!("{} figures", found.len()),
+        header: ["name", "unit", "runs", "compared", "label"]
+            .map(str::to_owned)
+            .into(),
+        rows: found.iter().map(row).collect(),
+    }
+}

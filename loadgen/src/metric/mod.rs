@@ -1,0 +1,252 @@
+//! One table of all figures: what each is called, where it comes from, how it is shown, compared and limited.
+//!
+//! Guarantees: pure; a figure has one row ([`all`]), and everything that selects, compares, limits or exports figures
+//! reads it there. What was not measured has no value, never 0. Leaves to others: measuring, and how a table looks
+//! (`report`).
+
+pub mod at_rate;
+pub mod change;
+pub mod claim;
+pub mod compare;
+pub mod convergence;
+pub mod envelope;
+pub mod judge;
+pub mod knee;
+pub mod limits;
+pub mod noise;
+mod of_memory;
+mod of_restart;
+mod of_run;
+mod of_subject;
+pub mod saturation;
+pub mod statistics;
+pub mod suggest;
+
+pub use of_subject::KNEE;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use crate::metric::statistics::median;
+use crate::model::cell::Kind;
+use crate::model::record::{Restart, Run, Sampled};
+use crate::model::summary;
+use crate::model::summary::Subject;
+
+/// A figure.
+pub struct Metric {
+    /// Its name in limits, comparisons and CSV, and in `values` of `summary.json`; of a subject its path there.
+    pub id: String,
+    /// In tables, with its unit there.
+    pub label: String,
+    /// From the unit of a value to that of the label.
+    pub divisor: f64,
+    /// Of a value.
+    pub unit: &'static str,
+    pub source: Source,
+    /// The kinds of runs that it is taken from: the first one in tables, each in comparisons. None for a figure of a
+    /// subject.
+    pub kinds: &'static [Kind],
+    /// The table of a report that has it.
+    pub shown: Option<Shown>,
+    /// Whether subjects and folders are compared by it.
+    pub is_compared: bool,
+    /// Whether more is better; every other figure is a cost.
+    pub is_better_when_higher: bool,
+    /// The least margin of a limit that is suggested; without one none is.
+    pub least_margin: Option<f64>,
+    /// Why a run of its kinds may not have it.
+    pub missing: &'static str,
+}
+
+/// Where a value is read.
+#[derive(Clone, Copy)]
+pub enum Source {
+    Run(fn(&Run) -> Option<f64>),
+    /// Memory at the end of a phase: the median over its samples.
+    Memory(fn(&Run) -> Vec<Sampled>, fn(&Sampled) -> Option<u64>),
+    /// The median over the restarts of a run.
+    Restart(fn(&Restart) -> Option<f64>),
+    /// One for each verb and resource, such as `requests.by_verb.patch deployments`.
+    Verbs,
+    Subject(fn(&Subject) -> Option<f64>),
+}
+
+/// A table of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// Memory by phase.
+    Memory,
+    /// Times, CPU and requests.
+    Work,
+    /// Requests that were counted in runs of their own.
+    Requests,
+    /// Objects that are not the subject's.
+    Foreign,
+    /// Objects that cannot become healthy.
+    Unhealthy,
+    /// Objects that change all the time.
+    UpdateStorm,
+    /// What repeated restarts cost the API server.
+    RestartServer,
+}
+
+/// Before the verb and resource in the name of a count of requests.
+const BY_VERB: &str = "requests.by_verb.";
+
+/// Every figure, in the order of the tables.
+pub fn all() -> &'static [Metric] {
+    static ALL: LazyLock<Vec<Metric>> = LazyLock::new(|| {
+        let of_runs = of_memory::metrics().into_iter().chain(of_run::metrics());
+        let of_runs = of_runs.chain(of_restart::metrics());
+        of_runs.chain(of_subject::metrics()).collect()
+    });
+    &ALL
+}
+
+/// The figure of this name, if there is one.
+pub fn find(id: &str) -> Option<&'static Metric> {
+    let is_it = |metric: &&Metric| match metric.source {
+        Source::Verbs => id
+            .strip_prefix(BY_VERB)
+            .is_some_and(|verb| !verb.is_empty()),
+        _ => metric.id == id,
+    };
+    all().iter().find(is_it)
+}
+
+/// The figures of runs by which subjects and folders are compared, each with every kind of run.
+pub fn compared() -> impl Iterator<Item = (Kind, &'static Metric)> {
+    let compared = all().iter().filter(|metric| metric.is_compared);
+    compared.flat_map(|metric| metric.kinds.iter().map(move |kind| (*kind, metric)))
+}
+
+/// The figures of a table of a report, in order.
+pub fn shown(table: Shown) -> impl Iterator<Item = &'static Metric> {
+    all()
+        .iter()
+        .filter(move |metric| metric.shown == Some(table))
+}
+
+/// Every figure of a run that was measured, by name.
+pub fn values(run: &Run) -> BTreeMap<String, f64> {
+    let mut values = BTreeMap::new();
+    for metric in all() {
+        let value = match metric.source {
+            Source::Run(read) => read(run),
+            Source::Memory(samples, bytes) => {
+                let bytes = |sampled: &Sampled| bytes(sampled).map(|bytes| bytes as f64);
+                median_of(&samples(run), bytes)
+            }
+            Source::Restart(read) => median_of(&run.restarts, read),
+            Source::Verbs => {
+                let counts = run.requests.iter().flat_map(|counts| counts.by_verb());
+                values.extend(counts.map(|(verb, n)| (format!("{BY_VERB}{verb}"), n as f64)));
+                None
+            }
+            Source::Subject(_) => None,
+        };
+        values.extend(value.map(|value| (metric.id.clone(), value)));
+    }
+    values
+}
+
+/// A figure of a subject; `None` where it is not known or the name is not one of a subject.
+pub fn of_subject(subject: &Subject, id: &str) -> Option<f64> {
+    match find(id)?.source {
+        Source::Subject(read) => read(subject),
+        _ => None,
+    }
+}
+
+/// Whether the phase of memory that a figure belongs to was sampled before the subject had settled.
+pub fn did_not_settle(run: &summary::Run, id: &str) -> bool {
+    let phase = id
+        .strip_prefix("memory.")
+        .and_then(|rest| rest.split('.').next());
+    phase.is_some_and(|phase| run.unsettled.iter().any(|unsettled| unsettled == phase))
+}
+
+/// The phases of memory that were sampled before the subject had settled, by name.
+pub fn unsettled(run: &Run) -> Vec<String> {
+    let is_unsettled = |sampled: &Sampled| sampled.did_settle == Some(false);
+    let unsettled = |phase: &&of_memory::Phase| (phase.samples)(run).iter().any(is_unsettled);
+    let phases = of_memory::PHASES.iter().filter(unsettled);
+    phases.map(|phase| phase.name.to_owned()).collect()
+}
+
+/// The median of what is known of each.
+fn median_of<T>(all: &[T], of: impl Fn(&T) -> Option<f64>) -> Option<f64> {
+    median(&all.iter().filter_map(of).collect::<Vec<f64>>())
+}
+
+impl Metric {
+    /// A cost of a run, in no table, that nothing is compared by.
+    fn new(
+        id: &str,
+        label: &str,
+        unit: &'static str,
+        kinds: &'static [Kind],
+        source: Source,
+    ) -> Self {
+        Self {
+            id: id.to_owned(),
+            label: label.to_owned(),
+            divisor: 1.0,
+            unit,
+            source,
+            kinds,
+            shown: None,
+            is_compared: false,
+            is_better_when_higher: false,
+            least_margin: None,
+            missing: "nothing to measure with 0 objects, or the subject does not export it",
+        }
+    }
+
+    fn divided(mut self, divisor: f64) -> Self {
+        self.divisor = divisor;
+        self
+    }
+
+    fn shown(mut self, table: Shown) -> Self {
+        self.shown = Some(table);
+        self
+    }
+
+    fn compared(mut self) -> Self {
+        self.is_compared = true;
+        self
+    }
+
+    fn better_when_higher(mut self) -> Self {
+        self.is_better_when_higher = true;
+        self
+    }
+
+    fn limited(mut self, least_margin: f64) -> Self {
+        self.least_margin = Some(least_margin);
+        self
+    }
+
+    fn missing(mut self, why: &'static str) -> Self {
+        self.missing = why;
+        self
+    }
+
+    /// The figure of one restart; `None` where it was not measured, or is none of a restart.
+    pub fn of_restart(&self, restart: &Restart) -> Option<f64> {
+        match self.source {
+            Source::Restart(read) => read(restart),
+            Source::Memory(_, bytes) => Some(bytes(&restart.memory?)? as f64),
+            Source::Run(_) | Source::Verbs | Source::Subject(_) => None,
+        }
+    }
+
+    pub fn is_of_subject(&self) -> bool {
+        self.kinds.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! Memory at the end of each phase of a run.
+//!
+//! Guarantees: every phase has every figure; after restarts it is the median over them.
+
+use crate::metric::{Metric, Shown, Source};
+use crate::model::cell::Kind;
+use crate::model::record::{Run, Sampled};
+
+/// A phase of a run that ends with a sample of memory.
+pub(super) struct Phase {
+    /// In the name of a figure.
+    pub name: &'static str,
+    /// In a label.
+    when: &'static str,
+    until: &'static str,
+    /// The samples at its end: one for each restart, else one at most.
+    pub samples: fn(&Run) -> Vec<Sampled>,
+    missing: &'static str,
+}
+
+pub(super) const PHASES: [Phase; 7] = [
+    Phase {
+        name: "empty",
+        when: "at start",
+        until: "at start",
+        samples: |run| run.memory.empty.into_iter().collect(),
+        missing: "the subject did not start",
+    },
+    Phase {
+        name: "burst",
+        when: "when all are ready",
+        until: "until all are ready",
+        samples: |run| run.memory.burst.into_iter().collect(),
+        missing: "measured only where objects are offered as a burst",
+    },
+    Phase {
+        name: "settled",
+        when: "settled",
+        until: "until settled",
+        samples: |run| run.memory.settled.into_iter().collect(),
+        missing: "a timed run does not wait for memory to settle",
+    },
+    Phase {
+        name: "churn",
+        when: "after churn",
+        until: "until churn ended",
+        samples: |run| run.memory.churn.into_iter().collect(),
+        missing: "measured in memory runs at the largest size: all with --profile full, the first repeat with standard, none with quick",
+    },
+    Phase {
+        name: "after_soak",
+        when: "after the soak",
+        until: "until the soak ended",
+        samples: |run| run.memory.after_soak.into_iter().collect(),
+        missing: "only with --soak-events, in the first run at the largest size",
+    },
+    Phase {
+        name: "deleted",
+        when: "after deletion",
+        until: "until all were deleted",
+        samples: |run| run.memory.deleted.into_iter().collect(),
+        missing: "measured in memory runs at the largest size: all with --profile full, the first repeat with standard, those up to 1,000 objects with quick",
+    },
+    Phase {
+        name: "restart",
+        when: "after a restart",
+        until: "of a restart",
+        samples: |run| {
+            run.restarts
+                .iter()
+                .filter_map(|restart| restart.memory)
+                .collect()
+        },
+        missing: "measured in memory runs at the largest size",
+    },
+];
+
+/// What is known of a sample.
+struct Bytes {
+    /// In the name of a figure.
+    name: &'static str,
+    label: fn(&str, &str) -> String,
+    read: fn(&Sampled) -> Option<u64>,
+    /// Why a sample may not have it; without it the phase says why.
+    missing: Option<&'static str>,
+}
+
+const BYTES: [Bytes; 8] = [
+    Bytes {
+        name: "rss_bytes",
+        label: |when, _| format!("RSS {when}, MB"),
+        read: |sampled| Some(sampled.memory.rss_bytes),
+        missing: None,
+    },
+    Bytes {
+        name: "peak_bytes",
+        label: |_, until| format!("RSS peak {until}, MB"),
+        read: |sampled| sampled.peak_bytes,
+        missing: Some("the kernel does not tell it, or the phase comes before the first object"),
+    },
+    Bytes {
+        name: "anon_bytes",
+        label: |when, _| format!("anonymous {when}, MB"),
+        read: |sampled| Some(sampled.memory.anon_bytes),
+        missing: None,
+    },
+    Bytes {
+        name: "pss_bytes",
+        label: |when, _| format!("PSS {when}, MB"),
+        read: |sampled| Some(sampled.memory.pss_bytes),
+        missing: None,
+    },
+    Bytes {
+        name: "cgroup.working_set_bytes",
+        label: |when, _| format!("working set {when} (cgroup), MB"),
+        read: |sampled| Some(sampled.cgroup?.working_set_bytes),
+        missing: Some(NO_CGROUP),
+    },
+    Bytes {
+        name: "cgroup.peak_bytes",
+        label: |_, until| format!("peak {until}, as the node counts it (cgroup), MB"),
+        read: |sampled| sampled.cgroup?.peak_bytes,
+        missing: Some(NO_CGROUP),
+    },
+    Bytes {
+        name: "cgroup.kernel_bytes",
+        label: |when, _| format!("kernel memory {when} (cgroup), MB"),
+        read: |sampled| sampled.cgroup?.kernel_bytes,
+        missing: Some("the kernel does not count it, or no cgroup could be made"),
+    },
+    Bytes {
+        name: "cgroup.socket_bytes",
+        label: |when, _| format!("socket buffers {when} (cgroup), MB"),
+        read: |sampled| sampled.cgroup?.socket_bytes,
+        missing: Some("the kernel does not count it, or no cgroup could be made"),
+    },
+];
+
+const NO_CGROUP: &str = "no cgroup could be made for the subject; loadgen doctor says why";
+
+/// The figures of the table of memory.
+const SHOWN: [&str; 15] = [
+    "memory.empty.rss_bytes",
+    "memory.burst.rss_bytes",
+    "memory.settled.rss_bytes",
+    "memory.churn.rss_bytes",
+    "memory.restart.rss_bytes",
+    "memory.deleted.rss_bytes",
+    "memory.settled.peak_bytes",
+    "memory.restart.peak_bytes",
+    "memory.empty.anon_bytes",
+    "memory.settled.anon_bytes",
+    "memory.restart.anon_bytes",
+    "memory.deleted.anon_bytes",
+    "memory.settled.pss_bytes",
+    "memory.settled.cgroup.working_set_bytes",
+    "memory.settled.cgroup.peak_bytes",
+];
+/// Those that subjects are compared by.
+const COMPARED: [&str; 8] = [
+    "memory.empty.rss_bytes",
+    "memory.settled.rss_bytes",
+    "memory.settled.anon_bytes",
+    "memory.settled.peak_bytes",
+    "memory.after_soak.rss_bytes",
+    "memory.restart.rss_bytes",
+    "memory.restart.peak_bytes",
+    "memory.deleted.rss_bytes",
+];
+/// Those with a limit, and its least margin.
+const LIMITED: [(&str, f64); 5] = [
+    ("memory.settled.anon_bytes", 262_144.0),
+    ("memory.settled.rss_bytes", 1_048_576.0),
+    ("memory.burst.peak_bytes", 1_048_576.0),
+    ("memory.churn.anon_bytes", 262_144.0),
+    ("memory.restart.anon_bytes", 262_144.0),
+];
+
+/// Every figure of bytes in every phase.
+pub(super) fn metrics() -> Vec<Metric> {
+    let of_all = BYTES
+        .iter()
+        .flat_map(|bytes| PHASES.iter().map(move |phase| (bytes, phase)));
+    of_all.map(|(bytes, phase)| metric(bytes, phase)).collect()
+}
+
+fn metric(bytes: &Bytes, phase: &Phase) -> Metric {
+    let id = format!("memory.{}.{}", phase.name, bytes.name);
+    let label = (bytes.label)(phase.when, phase.until);
+    let source = Source::Memory(phase.samples, bytes.read);
+    let mut metric = Metric::new(&id, &label, "bytes", &[Kind::Memory], source)
+        .divided(1e6)
+        .missing(bytes.missing.unwrap_or(phase.missing));
+    metric.shown = SHOWN.contains(&id.as_str()).then_some(Shown::Memory);
+    metric.is_compared = COMPARED.contains(&id.as_str());
+    metric.least_margin = LIMITED
+        .iter()
+        .find(|(of, _)| *of == id)
+        .map(|(_, least)| *least);
+    metric
+}
