@@ -123,9 +123,9 @@ class Plan:
         self.is_trial = table.get("trial", False)
         # Where nothing is measured, loadgen is as the tests build it, which is there in a minute.
         as_tested = self.is_trial or dry_run
-        self.build, folder = (["test", "--workspace", "--no-run", "--test", "commands"], "debug") if as_tested \
-            else (["build", "--release", "-p", "loadgen"], "release")
-        self.loadgen = os.path.join(TARGET, folder, "loadgen")
+        self.build, folder = (["test", "--workspace", "--no-run", "--test", "commands", "--test", "documents"], "debug") if as_tested \
+            else (["build", "--release", "-p", "loadgen", "-p", "xtask"], "release")
+        self.loadgen, self.xtask = (os.path.join(TARGET, folder, name) for name in ("loadgen", "xtask"))
         self.budget_hours, self.budget_megabytes = table.get("hours"), table.get("megabytes")
         self.always = shlex.split(table.get("always", ""))
         self.steps = [Step(step) for step in table.get("step", [])]
@@ -276,7 +276,7 @@ def has_cases(folder):
 
 def note_question(out, step):
     path = os.path.join(out, QUESTIONS)
-    head, lines = "# Which question each folder answers, for the index in README.md (`loadgen index`).\n", {}
+    head, lines = "# Which question each folder answers, for the index in README.md (`cargo xtask index`).\n", {}
     if os.path.exists(path):
         with open(path, "rb") as file:
             lines = tomllib.load(file)
@@ -449,7 +449,7 @@ def main():
     readme = os.path.join(out, README)
     if not os.path.exists(readme):
         write(readme, MARKS)
-    subprocess.run([plan.loadgen, "index", shown], cwd=CHECKOUT, check=True)
+    subprocess.run([plan.xtask, "index", shown], cwd=CHECKOUT, check=True)
     if failed:
         print(f"failed: {', '.join(failed)}")
     return 1 if failed else 0

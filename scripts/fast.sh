@@ -26,6 +26,7 @@ for file in "${files[@]}"; do
     src/* | tests/scenarios/* | tests/planned/* | Cargo.toml) packages+=(tare) operator=yes ;;
     kubesim/*) packages+=(kubesim) operator=yes ;;
     loadgen/* | workloads/* | subjects/*) packages+=(loadgen) ;;
+    xtask/* | results/*) documents=yes ;;
     controlplane/*) packages+=(controlplane) ;;
     procstat/*) packages+=(tare-procstat) ;;
     *.md) documents=yes ;;
@@ -36,8 +37,6 @@ mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort -u | sed '/^$/d')
 cargo fmt --all --check
 for package in "${packages[@]}"; do
     case "$package" in
-    # Unit tests of programs.
-    loadgen) cargo test --quiet -p "$package" --bins ;;
     tare) cargo test --quiet -p "$package" --lib --bins ;;
     *) cargo test --quiet -p "$package" --lib ;;
     esac
@@ -47,7 +46,8 @@ if [ -n "$operator" ]; then
 fi
 if [ -n "$documents" ]; then
     # What it needs of loadgen is what `cargo test` builds.
-    cargo test --quiet -p tare --test house -- documents links vocabulary claims
+    cargo test --quiet -p tare --test house -- documents links vocabulary
+    cargo test --quiet -p xtask
 fi
 echo "left out: modes metadata and pruned, real servers, commands of loadgen, simulation, clippy"
 echo "done in $SECONDS s"

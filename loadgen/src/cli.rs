@@ -14,7 +14,6 @@ pub mod conform;
 pub mod control_plane;
 pub mod doctor;
 pub mod envelope;
-pub mod index;
 pub mod kubesim;
 pub mod lint;
 pub mod merge;
@@ -26,7 +25,6 @@ pub mod run;
 pub mod schema;
 pub mod sizing;
 pub mod subjects;
-pub mod tables;
 pub mod verify;
 pub mod workloads;
 
@@ -79,10 +77,6 @@ pub enum Command {
     Report(report::ReportArgs),
     /// Check that a folder is what was measured: files, hashes, plan, and every figure again
     Verify(verify::VerifyArgs),
-    /// Write the index of a folder of results into its README.md
-    Index(index::IndexArgs),
-    /// Make the tables in documents again from the folders that their marks name
-    Tables(tables::TablesArgs),
     /// Print the JSON Schema of summary.json or another file of a folder
     Schema(schema::SchemaArgs),
     /// List every figure by the name that limits, comparisons and summary.json use
@@ -108,9 +102,21 @@ pub enum Command {
     MockSubject(mock_subject::MockArgs),
 }
 
+/// The whole program: reads its arguments, and says with which code to end.
+pub fn main() -> ExitCode {
+    let command = match parse(std::env::args_os()) {
+        Ok(command) => command,
+        Err(ended) => return ended,
+    };
+    match run(command) {
+        Ok(code) => code,
+        Err(error) => explain(&error),
+    }
+}
+
 /// # Errors
 /// The exit code, after help, version or an error is printed.
-pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, ExitCode> {
+fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, ExitCode> {
     Cli::try_parse_from(args)
         .map(|cli| cli.command)
         .map_err(|error| match error.kind() {
@@ -148,7 +154,7 @@ fn one_line(rendered: &str) -> String {
     )
 }
 
-pub fn run(command: Command) -> anyhow::Result<ExitCode> {
+fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Bench(args) => bench::run(*args),
         Command::Envelope(args) => envelope::run(*args),
@@ -160,8 +166,6 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Doctor(args) => doctor::run(args),
         Command::Report(args) => report::run(args),
         Command::Verify(args) => verify::run(args),
-        Command::Index(args) => index::run(args),
-        Command::Tables(args) => tables::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Check(args) => check::run(args),
         Command::Sizing(args) => sizing::run(args),

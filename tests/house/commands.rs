@@ -16,7 +16,7 @@ use crate::tree;
 const RUN: &[&str] = &[
     "loadgen doctor",
     "loadgen subjects",
-    "loadgen tables --check deploy/README.md",
+    "loadgen metrics",
     "loadgen --version",
     "loadgen completions bash",
     "loadgen schema",
@@ -90,9 +90,10 @@ const LISTED: &[(&str, &str)] = &[
         "needs a folder that a bench has written; loadgen/tests runs it",
     ),
     (
-        "loadgen index *",
-        "reads every folder of results; .ci/run does it",
+        "loadgen metrics *",
+        "the same as without a word; loadgen/tests runs it",
     ),
+    ("cargo xtask *", "xtask/tests runs it with --check"),
     (
         "loadgen verify *",
         "needs a folder that a bench has written; loadgen/tests runs it",

@@ -3,7 +3,6 @@
 //! Guarantees: reads the sources, the documents and the generated help; a failure names file and line.
 //! Leaves to others: what the programs do.
 
-mod claims;
 mod commands;
 mod documents;
 mod links;

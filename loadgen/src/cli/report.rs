@@ -13,15 +13,12 @@ use crate::model::evidence::Evidence;
 use crate::model::evidence::sums::{Difference, DifferenceKind, SUMS};
 use crate::report;
 use crate::report::verify::rebuilt;
-use crate::report::{picture, readme, summary};
+use crate::report::{picture, summary};
 
 #[derive(Args, Clone, Debug)]
 pub struct ReportArgs {
     /// Folder of a bench
     dir: PathBuf,
-    /// Also replace the tables between the marks of this Markdown file
-    #[arg(long, value_name = "FILE")]
-    readme: Option<PathBuf>,
     /// Also write the picture of memory by number of objects, as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -36,10 +33,6 @@ pub fn run(args: ReportArgs) -> anyhow::Result<ExitCode> {
         unchanged(&evidence)?;
     }
     report::publish(&evidence)?;
-    if let Some(readme) = &args.readme {
-        let summary = summary::summarise(&report::read(&evidence)?);
-        readme::update(readme, &summary, &evidence)?;
-    }
     if let Some(svg) = &args.svg {
         let summary = summary::summarise(&report::read(&evidence)?);
         picture::write(svg, &summary)?;

@@ -4,9 +4,18 @@
 //! reads it there. What was not measured has no value, never 0. Leaves to others: measuring, and how a table looks
 //! (`report`).
 
+/// A table of figures, a row for each: its name, its label, the unit of its values, the kinds of its runs, why a run may
+/// not have it, what else holds of it (the functions of [`Metric`] below), and where it is read.
+macro_rules! figures {
+    ($source:ident $($id:expr, $label:expr, $unit:expr, $kinds:expr, $missing:expr,
+        [$($set:ident $(($to:expr))?),*] => $read:expr;)*) => {
+        vec![$($crate::metric::Metric::new($id, $label, $unit, $kinds, $crate::metric::Source::$source($read))
+            .missing($missing)$(.$set($($to)?))*,)*]
+    };
+}
+
 pub mod at_rate;
 pub mod change;
-pub mod claim;
 pub mod compare;
 pub mod convergence;
 pub mod envelope;
@@ -98,10 +107,17 @@ const BY_VERB: &str = "requests.by_verb.";
 pub fn all() -> &'static [Metric] {
     static ALL: LazyLock<Vec<Metric>> = LazyLock::new(|| {
         let of_runs = of_memory::metrics().into_iter().chain(of_run::metrics());
-        let of_runs = of_runs.chain(of_restart::metrics());
+        let of_runs = of_runs.chain(of_restart::metrics()).chain([by_verb()]);
         of_runs.chain(of_subject::metrics()).collect()
     });
     &ALL
+}
+
+/// One row for all of them: there are as many as verbs and resources.
+fn by_verb() -> Metric {
+    let label = "requests by verb and resource";
+    let kinds = &[Kind::Memory, Kind::RequestCount];
+    Metric::new("requests.by_verb", label, "count", kinds, Source::Verbs)
 }
 
 /// The figure of this name, if there is one.
@@ -181,7 +197,7 @@ fn median_of<T>(all: &[T], of: impl Fn(&T) -> Option<f64>) -> Option<f64> {
 }
 
 impl Metric {
-    /// A cost of a run, in no table, that nothing is compared by.
+    /// A cost, in no table, that nothing is compared by.
     fn new(
         id: &str,
         label: &str,
@@ -200,17 +216,17 @@ impl Metric {
             is_compared: false,
             is_better_when_higher: false,
             least_margin: None,
-            missing: "nothing to measure with 0 objects, or the subject does not export it",
+            missing: "",
         }
+    }
+
+    fn missing(mut self, why: &'static str) -> Self {
+        self.missing = why;
+        self
     }
 
     fn divided(mut self, divisor: f64) -> Self {
         self.divisor = divisor;
-        self
-    }
-
-    fn shown(mut self, table: Shown) -> Self {
-        self.shown = Some(table);
         self
     }
 
@@ -219,7 +235,7 @@ impl Metric {
         self
     }
 
-    fn better_when_higher(mut self) -> Self {
+    fn higher(mut self) -> Self {
         self.is_better_when_higher = true;
         self
     }
@@ -229,9 +245,33 @@ impl Metric {
         self
     }
 
-    fn missing(mut self, why: &'static str) -> Self {
-        self.missing = why;
+    fn shown(mut self, table: Shown) -> Self {
+        self.shown = Some(table);
         self
+    }
+
+    fn work(self) -> Self {
+        self.shown(Shown::Work)
+    }
+
+    fn audited(self) -> Self {
+        self.shown(Shown::Requests)
+    }
+
+    fn foreign(self) -> Self {
+        self.shown(Shown::Foreign)
+    }
+
+    fn trouble(self) -> Self {
+        self.shown(Shown::Unhealthy)
+    }
+
+    fn storm(self) -> Self {
+        self.shown(Shown::UpdateStorm)
+    }
+
+    fn server(self) -> Self {
+        self.shown(Shown::RestartServer)
     }
 
     /// The figure of one restart; `None` where it was not measured, or is none of a restart.

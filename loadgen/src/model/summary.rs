@@ -4,11 +4,9 @@
 //! their JSON Schema. Guarantees: a figure of a run that was not measured is not among its values, any other is `null`;
 //! none is 0. Leaves to others: what the figures are (`metric`), computing them (`report::summary`).
 
-pub mod claim;
 pub mod rate_sweep;
 pub mod small_node;
 
-pub use crate::model::summary::claim::{Claim, ClaimMeaning, ClaimResult};
 pub use crate::model::summary::rate_sweep::{Knee, LimitedBy, RateOutcome, RatePoint, RateSweep};
 pub use crate::model::summary::small_node::{OnSmallNode, SmallNode};
 
@@ -38,8 +36,6 @@ pub struct Summary {
     pub small_node: Option<SmallNode>,
     pub subjects: Vec<Subject>,
     pub comparisons: Vec<Comparison>,
-    /// Published figures beside ours.
-    pub claims: Vec<Claim>,
     /// What a reader must know; every `null` is named here with its reason.
     pub notes: Vec<String>,
 }
@@ -225,17 +221,14 @@ impl Run {
         self.values.get(metric).copied()
     }
 
-    /// The same run with a figure.
-    #[cfg(test)]
+    /// The same run with a figure, for tests.
     pub fn with(mut self, metric: &str, value: f64) -> Self {
-        assert!(crate::metric::find(metric).is_some(), "{metric}");
         self.values.insert(metric.to_owned(), value);
         self
     }
 }
 
-/// A summary of the subject `tare/none` with these runs.
-#[cfg(test)]
+/// A summary of the subject `tare/none` with these runs, for tests.
 pub fn sample(runs: Vec<Run>) -> Summary {
     use crate::model::record::SCHEMA;
     let text = || "…".to_owned();
@@ -281,7 +274,6 @@ pub fn sample(runs: Vec<Run>) -> Summary {
             rate_sweep: None,
         }],
         comparisons: vec![],
-        claims: vec![],
         notes: vec![],
     }
 }

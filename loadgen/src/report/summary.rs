@@ -11,7 +11,7 @@ use crate::model::cell::Kind;
 use crate::model::record;
 use crate::model::record::{Environment, Origin, Record, SCHEMA, SubjectRecord};
 use crate::model::summary::{BytesPerObject, Run, Scenario, Subject, Summary};
-use crate::report::{claims, notes, rate_sweep, small_node, title};
+use crate::report::{notes, rate_sweep, small_node, title};
 
 /// The summary of a folder's raw data.
 pub fn summarise(record: &Record) -> Summary {
@@ -51,13 +51,11 @@ pub fn summarise(record: &Record) -> Summary {
         small_node: None,
         subjects,
         comparisons: Vec::new(),
-        claims: Vec::new(),
         notes: Vec::new(),
     };
     summary.small_node = small_node::answer(&summary.subjects);
     summary.noise_floors = noise::floors(&summary);
     summary.comparisons = compare::comparisons(&summary, &summary.noise_floors);
-    summary.claims = claims::judged(&summary, record);
     summary.notes = notes::notes(&summary, record);
     summary
 }

@@ -11,8 +11,8 @@ pub use crate::report::rows::typical;
 use crate::report::rows::{DRAIN, SETTLED, header, ratio};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::{
-    bystanders, claims, default_flags, rate_sweep, ratios, request_counts, restarts, rows,
-    small_node, unhealthy,
+    bystanders, default_flags, rate_sweep, ratios, request_counts, restarts, rows, small_node,
+    unhealthy,
 };
 
 const MB: f64 = 1e6;
@@ -37,7 +37,6 @@ pub fn tables(summary: &Summary, record: &Record) -> Vec<Table> {
     tables.extend(default_flags::table(summary));
     tables.extend(ratios::table(summary));
     tables.extend(ratios::floors(summary));
-    tables.extend(claims::table(summary));
     tables
 }
 

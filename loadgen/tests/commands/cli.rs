@@ -12,6 +12,7 @@ pub fn trials() -> Vec<Trial> {
         bad_input_is_one_line_that_says_what_where_and_what_to_do,
         the_help_names_the_subjects_that_are_measured_by_default,
         questions_are_answered,
+        every_figure_is_listed_by_the_name_that_limits_use,
         credentials_are_readable_by_their_owner_only,
         a_dry_run_says_what_a_bench_takes_and_writes_nothing,
     ];
@@ -32,6 +33,27 @@ fn file(name: &str, content: &str) -> String {
     let path = folder(&format!("cli-{name}")).join("subject.toml");
     std::fs::write(&path, content).expect("writable");
     path.display().to_string()
+}
+
+fn every_figure_is_listed_by_the_name_that_limits_use() {
+    let listed = loadgen(&["metrics", "restart"]);
+    let table = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert!(table.contains("\nmemory.restart.rss_bytes "), "{table}");
+    assert!(!table.contains("memory.settled"), "{table}");
+    let json = loadgen(&["metrics", "--json"]);
+    let all: Vec<serde_json::Value> = serde_json::from_slice(&json.stdout).expect("JSON");
+    let writes = all
+        .iter()
+        .find(|one| one["name"] == "requests.writes_per_object");
+    let writes = writes.expect("a figure");
+    assert_eq!(
+        writes["runs"],
+        serde_json::json!(["memory", "request-count"])
+    );
+    assert_eq!(
+        loadgen(&["metrics", "nothing-has-this"]).status.code(),
+        Some(1)
+    );
 }
 
 fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {

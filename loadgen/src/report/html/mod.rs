@@ -66,7 +66,6 @@ pub fn page(page: &Page) -> String {
         restarts::section(page),
         bystanders::section(page),
         robustness::section(page),
-        provenance::claims(page),
         Some(provenance::failed(page)),
         Some(provenance::not_measured(page)),
         Some(provenance::environment(page)),

@@ -3,16 +3,7 @@
 use maud::{Markup, html};
 
 use super::{Page, Section, table};
-use crate::report::{claims, conclusion, failures, notes, provenance, unsettled};
-
-pub fn claims(page: &Page) -> Option<Section> {
-    let rows = claims::table(page.summary)?;
-    Some(Section::new(
-        "claims",
-        "Published figures",
-        html! { (table(&rows)) },
-    ))
-}
+use crate::report::{conclusion, failures, notes, provenance, unsettled};
 
 /// Every failed, invalid and unsettled run with its reason.
 pub fn failed(page: &Page) -> Section {

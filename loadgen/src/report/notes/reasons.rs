@@ -64,12 +64,4 @@ pub const REASONS: &[(&str, &str)] = &[
         "binary_bytes",
         "the program was found by name in PATH, and its subject names no [run] artifacts",
     ),
-    (
-        "claims[].meanings[].from",
-        "this bench did not measure that size or figure",
-    ),
-    (
-        "claims[].meanings[].to",
-        "this bench did not measure that size or figure, or it lies in the last bucket of a histogram",
-    ),
 ];

@@ -8,6 +8,7 @@
 //! hashes alike.
 
 pub mod difference;
+pub mod other_schema;
 pub mod plan;
 pub mod raw;
 pub mod rebuilt;
@@ -21,8 +22,8 @@ use std::path::Path;
 use crate::model::evidence::origin::{ORIGIN, Origin};
 use crate::model::evidence::sums::Difference;
 use crate::model::evidence::{EXPERIMENT, Error, Evidence};
-use crate::report::facts::OtherSchema;
 use crate::report::validate;
+use crate::report::verify::other_schema::OtherSchema;
 
 /// What is wrong in one file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

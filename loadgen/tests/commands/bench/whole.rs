@@ -1,6 +1,5 @@
 //! Benches that run to their end: what works is measured, what fails is reported.
 
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -69,23 +68,6 @@ pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
     );
     assert_eq!(text(&rebuilt.stdout), report, "and the same words");
 
-    let readme = bench_folder.out().with_file_name("README.md");
-    let marks = "<!-- loadgen report: begin -->\n<!-- loadgen report: end -->\n\
-                 <!-- loadgen sizing: begin -->\n<!-- loadgen sizing: end -->\n";
-    std::fs::write(&readme, format!("# Mine\n{marks}")).expect("writable");
-    let dir = bench_folder.out().display().to_string();
-    let args = ["report", &dir, "--readme", &readme.display().to_string()];
-    let updated = loadgen(&args.map(str::to_owned));
-    assert_eq!(updated.status.code(), Some(0), "{}", text(&updated.stderr));
-    let page = readme;
-    let readme = std::fs::read_to_string(&page).expect("there");
-    tables_are_current_until_somebody_edits_one(&page, &readme);
-    chosen_figures_are_written_and_what_is_no_figure_is_named(&page, &dir);
-    assert!(readme.contains("| RSS settled, MB | "), "{readme}");
-    assert!(readme.contains("/report.md)"), "{readme}");
-    assert!(readme.contains("| objects | idle, MB | "), "{readme}");
-    assert!(readme.contains("Mi | "), "{readme}");
-
     type Break = fn(&mut Value);
     let breaks: [(Break, &str); 2] = [
         (
@@ -109,89 +91,6 @@ pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
         assert_eq!(verified.status.code(), Some(1), "{problems}");
         assert_eq!(problems.lines().count(), 1, "{problems}");
         assert!(problems.contains(want), "{problems}");
-    }
-}
-
-/// The marks name the folder, so that nobody has to.
-fn tables_are_current_until_somebody_edits_one(path: &Path, readme: &str) {
-    let shown = path.display().to_string();
-    let tables = |option: &[&str]| {
-        let args = [&["tables", shown.as_str()][..], option].concat();
-        let args: Vec<String> = args.into_iter().map(str::to_owned).collect();
-        let output = loadgen(&args);
-        (output.status.code(), text(&output.stdout))
-    };
-    let (code, said) = tables(&["--check"]);
-    assert_eq!(code, Some(0), "{said}");
-    assert_eq!(said.matches(": current\n").count(), 2, "{said}");
-    let edited = readme.replacen("| RSS settled, MB | ", "| RSS settled, MB | 1", 1);
-    std::fs::write(path, &edited).expect("writable");
-    let (code, said) = tables(&["--check"]);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("not current; run loadgen tables "), "{said}");
-    let left = std::fs::read_to_string(path).expect("there");
-    assert_eq!(left, edited, "a check writes nothing");
-    assert_eq!(tables(&[]).0, Some(0));
-    let made = std::fs::read_to_string(path).expect("there");
-    assert_eq!(made, readme, "made again");
-}
-
-/// A document may have several such tables, each with its own figures.
-fn chosen_figures_are_written_and_what_is_no_figure_is_named(path: &Path, dir: &str) {
-    let tables = |options: &[&str]| {
-        let block = |options: &&str| {
-            format!(
-                "<!-- loadgen figures: begin {dir} {options} -->\n<!-- loadgen figures: end -->\n"
-            )
-        };
-        let page: String = options.iter().map(block).collect();
-        std::fs::write(path, page).expect("writable");
-        let output = loadgen(&["tables".to_owned(), path.display().to_string()]);
-        let said = text(&output.stderr);
-        (
-            output.status.code(),
-            said,
-            std::fs::read_to_string(path).expect("there"),
-        )
-    };
-    let settled = "rows=memory.settled.rss_bytes,binary_bytes";
-    let (code, said, page) = tables(&[settled, "rows=convergence.drain_s objects=20"]);
-    assert_eq!(code, Some(0), "{said}");
-    for line in [
-        "| RSS settled, MB | ",
-        "| binary, MB | ",
-        "| time to drain, s | ",
-    ] {
-        assert_eq!(page.matches(line).count(), 1, "{line} in {page}");
-    }
-    assert_eq!(
-        page.matches("-kubesim on the simulated API server, ")
-            .count(),
-        2,
-        "{page}"
-    );
-    for (options, want) in [
-        (
-            "rows=memory.settled.megabytes",
-            "rows=memory.settled.megabytes: no figure; `loadgen metrics` lists all",
-        ),
-        (
-            "rows=binary_bytes subjects=nobody/x",
-            "subjects=nobody/x: not in the folder; there are mock/works",
-        ),
-        (
-            "rows=binary_bytes objects=21",
-            "objects=21: not a number of objects of the folder; there are ",
-        ),
-        ("", "rows= is missing"),
-        ("columns=a", "\"columns=a\" is no option of figures"),
-    ] {
-        let (code, said, _) = tables(&[options]);
-        assert_eq!(code, Some(2), "{options}: {said}");
-        assert!(
-            said.contains(want) && said.lines().count() == 1,
-            "{options}: {said}"
-        );
     }
 }
 

@@ -2,11 +2,11 @@
 //!
 //! Guarantees: pure; a claim is judged only where every value within the bounds of a figure gives the
 //! same result, and only where every meaning of the claim does. Leaves to others: the claims and the
-//! figures (`report::claims`).
+//! figures (`claims`).
 
 use serde::Deserialize;
 
-use crate::model::summary::ClaimResult;
+use crate::claims::verdict::ClaimResult;
 
 /// When a claim holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -2,25 +2,29 @@
 //!
 //! Guarantees: the claims, their sources, what each may mean and the rules they are judged by are data
 //! (`results/claims.toml`); what was not measured is neither held nor refuted; only figures of a
-//! real control plane are used. Leaves to others: judging (`metric::claim`), the table's layout.
+//! real control plane are used. Leaves to others: judging (`rule`), the page (`page`).
+
+pub mod page;
+mod rule;
+mod verdict;
 
 use serde::Deserialize;
 
-use crate::metric;
-use crate::metric::claim::{Bounds, Rule, judge, together};
-use crate::metric::statistics::median;
-use crate::model::cell::Kind;
-use crate::model::histogram::Buckets;
-use crate::model::record;
-use crate::model::record::Record;
-use crate::model::subject::Language;
-use crate::model::summary;
-use crate::model::summary::{ClaimMeaning, ClaimResult, Subject, Summary};
-use crate::report::summary::figures;
-use crate::report::table::{Table, figure};
-use crate::report::tables::typical;
+use crate::claims::rule::{Bounds, Rule, judge, together};
+use crate::claims::verdict::{ClaimMeaning, ClaimResult, Judged};
+use loadgen::metric;
+use loadgen::metric::statistics::median;
+use loadgen::model::cell::Kind;
+use loadgen::model::histogram::Buckets;
+use loadgen::model::record;
+use loadgen::model::record::Record;
+use loadgen::model::subject::Language;
+use loadgen::model::summary::{Subject, Summary};
+use loadgen::report::summary::figures;
+use loadgen::report::table::figure;
+use loadgen::report::tables::typical;
 
-const CLAIMS: &str = include_str!("../../../results/claims.toml");
+const CLAIMS: &str = include_str!("../../results/claims.toml");
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,7 +71,7 @@ fn one() -> f64 {
 }
 
 /// The claims about subjects of this summary.
-pub fn judged(summary: &Summary, record: &Record) -> Vec<summary::Claim> {
+pub fn judged(summary: &Summary, record: &Record) -> Vec<Judged> {
     if summary.environment.control_plane == "kubesim" {
         return Vec::new();
     }
@@ -89,7 +93,7 @@ fn claims() -> Vec<Claim> {
 }
 
 /// A claim with the figure of each of its meanings.
-fn published(claim: &Claim, measured: impl Fn(&Meaning) -> Option<Bounds>) -> summary::Claim {
+fn published(claim: &Claim, measured: impl Fn(&Meaning) -> Option<Bounds>) -> Judged {
     let meanings = claim.meaning.iter().map(|meaning| {
         let bounds = measured(meaning).map(|bounds| bounds.scaled(meaning.scale));
         ClaimMeaning {
@@ -101,7 +105,7 @@ fn published(claim: &Claim, measured: impl Fn(&Meaning) -> Option<Bounds>) -> su
     });
     let meanings: Vec<ClaimMeaning> = meanings.collect();
     let results: Vec<ClaimResult> = meanings.iter().map(|meaning| meaning.result).collect();
-    summary::Claim {
+    Judged {
         claim: claim.claim.clone(),
         source: claim.source.clone(),
         claimed: claim.claimed,
@@ -214,34 +218,6 @@ fn histogram(path: &str) -> Option<(ReadBuckets, f64)> {
         "gc_pause.max_ms" => Some((pauses, 1.0)),
         _ => None,
     }
-}
-
-/// `None` when no claim speaks of a subject that was measured.
-pub fn table(summary: &Summary) -> Option<Table> {
-    let row = |judged: &summary::Claim| {
-        let measured = judged.meanings.iter().map(shown).collect::<Vec<_>>();
-        vec![
-            format!("{}, {}", judged.claim, judged.unit),
-            figure(Some(judged.claimed)),
-            measured.join(" / "),
-            judged.result.words().to_owned(),
-            judged.because.clone(),
-            judged.source.clone(),
-        ]
-    };
-    let header = [
-        "",
-        "published",
-        "measured",
-        "result",
-        "by each meaning",
-        "source",
-    ];
-    (!summary.claims.is_empty()).then(|| Table {
-        title: "Published figures (rules in results/claims.toml)".into(),
-        header: header.map(str::to_owned).to_vec(),
-        rows: summary.claims.iter().map(row).collect(),
-    })
 }
 
 #[cfg(test)]

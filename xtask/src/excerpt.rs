@@ -8,15 +8,15 @@ use std::path::Path;
 
 use thiserror::Error;
 
-use crate::metric;
-use crate::metric::Metric;
-use crate::model::cell::Kind;
-use crate::model::summary::{Subject, Summary};
-use crate::report::marks::Marks;
-use crate::report::rows::Row;
-use crate::report::table::{Table, figure, grouped};
-use crate::report::tables::{sizes, sizes_of};
-use crate::report::title;
+use crate::marks::Marks;
+use loadgen::metric;
+use loadgen::metric::Metric;
+use loadgen::model::cell::Kind;
+use loadgen::model::summary::{Subject, Summary};
+use loadgen::report::rows::Row;
+use loadgen::report::table::{Table, figure, grouped};
+use loadgen::report::tables::{sizes, sizes_of};
+use loadgen::report::title;
 
 pub const FIGURES: Marks = Marks("figures");
 
@@ -201,7 +201,60 @@ fn subject<'a>(summary: &'a Summary, id: &str) -> Result<&'a Subject, Error> {
 
 #[cfg(test)]
 mod tests {
+    use loadgen::model::summary::{Run, sample};
+
     use super::*;
+
+    fn summary() -> Summary {
+        let run = Run::without_figures(Kind::Memory, 20, 1, vec![]);
+        let mut summary = sample(vec![run.with("memory.settled.rss_bytes", 3e6)]);
+        summary.subjects[0].binary_bytes = Some(2_500_000);
+        summary
+    }
+
+    #[test]
+    fn each_figure_has_a_line_and_the_machine_stands_below() {
+        let summary = summary();
+        let options = [
+            "rows=memory.settled.rss_bytes,binary_bytes",
+            "subjects=tare/none",
+        ];
+        let excerpt = Excerpt::of(&summary, &options).expect("known");
+        let text = excerpt.markdown(&summary, Path::new("results/mine"));
+        for want in [
+            "| RSS settled, MB | 3.00 |",
+            "| binary, MB | 2.50 |",
+            "One run each; kube-apiserver with etcd, 2026-11-21",
+            "(results/mine/report.md)",
+        ] {
+            assert!(text.contains(want), "{want} not in {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_figure_size_or_subject_is_named() {
+        let summary = summary();
+        for (options, want) in [
+            (
+                "rows=memory.settled.megabytes",
+                "rows=memory.settled.megabytes: no figure; `loadgen metrics` lists all",
+            ),
+            (
+                "rows=binary_bytes subjects=nobody/x",
+                "subjects=nobody/x: not in the folder; there are tare/none",
+            ),
+            (
+                "rows=binary_bytes objects=21",
+                "objects=21: not a number of objects of the folder; there are 20",
+            ),
+            ("objects=20", "rows= is missing"),
+            ("columns=a", "\"columns=a\" is no option of figures"),
+        ] {
+            let options: Vec<&str> = options.split(' ').collect();
+            let refused = Excerpt::of(&summary, &options).err().expect("refused");
+            assert!(refused.to_string().contains(want), "{refused}");
+        }
+    }
 
     #[test]
     fn a_size_that_was_not_measured_lists_those_that_were() {

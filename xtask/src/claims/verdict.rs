@@ -1,12 +1,10 @@
 //! A published figure beside what was measured, and what can be said about it.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A published figure beside what was measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Claim {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judged {
     pub claim: String,
     /// Where it was published.
     pub source: String,
@@ -21,8 +19,7 @@ pub struct Claim {
 }
 
 /// One meaning that a source leaves open.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClaimMeaning {
     pub says: String,
     /// The figure, in the unit of the claim; the lower bound where only bounds are known.
@@ -33,7 +30,7 @@ pub struct ClaimMeaning {
 }
 
 /// What can be said about a published figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimResult {
     /// By every meaning that the source leaves open.

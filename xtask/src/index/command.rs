@@ -1,17 +1,17 @@
-//! `loadgen index`: the table of a folder of results, written into its README.
+//! `cargo xtask index`: the table of a folder of results, written into its README.
 //!
 //! Guarantees: only what stands between the marks changes; `--check` writes nothing and names the first line that
-//! differs. Leaves to others: the table (`report::index`).
+//! differs. Leaves to others: the table (`index`).
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::model::error::Usage;
-use crate::model::evidence::Evidence;
-use crate::report::index;
-use crate::report::marks::Marks;
+use crate::index;
+use crate::marks::Marks;
+use loadgen::model::error::Usage;
+use loadgen::model::evidence::Evidence;
 
 const README: &str = "README.md";
 const INDEX: Marks = Marks("index");
@@ -49,12 +49,12 @@ pub fn run(args: IndexArgs) -> anyhow::Result<ExitCode> {
             println!("{shown}: current");
             return Ok(ExitCode::SUCCESS);
         }
-        println!("{shown}: not current: lines are missing at the end; run loadgen index");
+        println!("{shown}: not current: lines are missing at the end; run cargo xtask index");
         return Ok(ExitCode::FAILURE);
     };
     let should = updated.lines().nth(at).unwrap_or_default();
     println!(
-        "{shown}:{}: not current, should be {should:?}; run loadgen index",
+        "{shown}:{}: not current, should be {should:?}; run cargo xtask index",
         at + 1
     );
     Ok(ExitCode::FAILURE)

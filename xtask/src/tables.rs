@@ -1,8 +1,8 @@
-//! `loadgen tables`: the tables that stand in documents, made again from the folders that their marks name.
+//! `cargo xtask tables`: the tables that stand in documents, made again from the folders that their marks name.
 //!
 //! Guarantees: only what stands between marks changes; `--check` writes nothing and ends with exit code 1 where a table
 //! is not what its folder gives. A table of a folder with another schema stays as it was published, and is named. Leaves to others: the tables
-//! (`report::readme`, `report::excerpt`).
+//! (`blocks`, `excerpt`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,15 +11,15 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Args;
 
-use crate::model::error::Usage;
-use crate::model::evidence::Evidence;
-use crate::model::summary::Summary;
-use crate::report;
-use crate::report::excerpt::{Excerpt, FIGURES};
-use crate::report::marks::{Block, blocks};
-use crate::report::readme::{BLOCKS, block_of, write};
-use crate::report::summary;
-use crate::report::validate::Error;
+use crate::blocks::{BLOCKS, block_of, write};
+use crate::excerpt::{Excerpt, FIGURES};
+use crate::marks::{Block, blocks};
+use loadgen::model::error::Usage;
+use loadgen::model::evidence::Evidence;
+use loadgen::model::summary::Summary;
+use loadgen::report;
+use loadgen::report::summary;
+use loadgen::report::validate::Error;
 
 #[derive(Args, Clone, Debug)]
 pub struct TablesArgs {
@@ -54,7 +54,7 @@ pub fn run(args: TablesArgs) -> anyhow::Result<ExitCode> {
             let name = block.name;
             let folder = block.words.first().ok_or_else(|| {
                 Usage(format!(
-                    "{shown}: the marks of its {name} table name no folder; run loadgen report DIR --readme {shown}"
+                    "{shown}: the marks of its {name} table name no folder; write one behind `begin`"
                 ))
             })?;
             let outcome = outcome(&mut folders, block, folder, file, &text)
@@ -67,7 +67,7 @@ pub fn run(args: TablesArgs) -> anyhow::Result<ExitCode> {
                 Outcome::Stale(_) if args.check => {
                     left += 1;
                     println!(
-                        "{shown}: {name} of {folder}: not current; run loadgen tables {shown}"
+                        "{shown}: {name} of {folder}: not current; run cargo xtask tables {shown}"
                     );
                 }
                 Outcome::Stale(content) => {
@@ -151,7 +151,61 @@ fn link(file: &Path, folder: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use loadgen::model::cell::Kind;
+    use loadgen::model::summary::{Run, sample};
+
     use super::*;
+
+    /// What became of the only block of a text.
+    fn of(folders: &mut Folders, text: &str) -> Outcome {
+        let all = blocks(text);
+        let outcome = outcome(folders, &all[0], "mine", Path::new("README.md"), text);
+        outcome.expect("a known block")
+    }
+
+    #[test]
+    fn a_table_is_current_until_somebody_edits_it() {
+        let run = Run::without_figures(Kind::Memory, 500, 1, vec![]);
+        let run = run.with("memory.settled.rss_bytes", 3e6);
+        let summary = sample(vec![run.with("memory.settled.peak_bytes", 4e6)]);
+        let mut folders = Folders(BTreeMap::from([("mine".to_owned(), Ok(summary))]));
+        for name in ["report", "sizing", "figures"] {
+            let options = match name {
+                "figures" => " rows=memory.settled.rss_bytes",
+                _ => "",
+            };
+            let page = |content: &str| {
+                format!(
+                    "# Mine\n<!-- loadgen {name}: begin mine{options} -->\n{content}<!-- loadgen {name}: end -->\n"
+                )
+            };
+            let Outcome::Stale(content) = of(&mut folders, &page("")) else {
+                panic!("{name}: nothing stood there");
+            };
+            assert!(content.contains("3.00"), "{content}");
+            assert!(
+                matches!(of(&mut folders, &page(&content)), Outcome::Current),
+                "{name}"
+            );
+            let edited = page(&content.replace("3.00", "2.00"));
+            assert!(matches!(of(&mut folders, &edited), Outcome::Stale(made) if made == content));
+        }
+    }
+
+    #[test]
+    fn a_block_that_is_none_is_named() {
+        let mut folders = Folders(BTreeMap::from([("mine".to_owned(), Ok(sample(vec![])))]));
+        let text = "<!-- loadgen picture: begin mine -->\n<!-- loadgen picture: end -->\n";
+        let refused = outcome(
+            &mut folders,
+            &blocks(text)[0],
+            "mine",
+            Path::new("x.md"),
+            text,
+        );
+        let refused = refused.err().expect("refused").to_string();
+        assert_eq!(refused, "there are report, sizing, figures");
+    }
 
     #[test]
     fn a_link_leads_from_the_document_to_the_folder() {

@@ -4,18 +4,16 @@
 //! is `None`. Leaves to others: whether it is true (`verify`).
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::Path;
 
 use anyhow::Context;
 use serde_json::Value;
 
-use crate::model::evidence::origin::ORIGIN;
-use crate::model::evidence::{EXPERIMENT, Evidence};
-use crate::model::record::SCHEMA;
-use crate::report::SUMMARY;
-use crate::report::table::grouped;
-use crate::report::title::short;
+use loadgen::model::evidence::origin::ORIGIN;
+use loadgen::model::evidence::{EXPERIMENT, Evidence};
+use loadgen::report::SUMMARY;
+use loadgen::report::table::grouped;
+use loadgen::report::title::short;
 
 /// Files that say what was measured: of a bench, of a command of a campaign, of a bench of starts, of `scripts/starts.py`.
 const DESCRIPTIONS: [&str; 4] = [EXPERIMENT, ORIGIN, "restarts.json", "starts.json"];
@@ -33,34 +31,6 @@ const CPU: [&str; 3] = [
 const CONTROL_PLANE: [&str; 2] = ["/environment/control_plane", "/control_plane"];
 /// Why a run is in no figure.
 const INVALID: [&str; 2] = ["/invalid_because", "/doubts"];
-
-/// Who reads a folder that this version does not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OtherSchema {
-    pub schema: u64,
-    /// The loadgen that wrote it.
-    pub commit: Option<String>,
-}
-
-impl OtherSchema {
-    /// Of a bench that a loadgen with another schema has written.
-    pub fn of(evidence: &Evidence) -> Option<Self> {
-        let experiment: Value = evidence.read_json(EXPERIMENT).ok()?;
-        let schema = experiment["schema"].as_u64()?;
-        let commit = first_text(&experiment, &COMMIT).map(|commit| short(commit).to_owned());
-        (schema != u64::from(SCHEMA)).then_some(Self { schema, commit })
-    }
-}
-
-impl fmt::Display for OtherSchema {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { schema, commit } = self;
-        match commit {
-            Some(commit) => write!(f, "schema {schema}, which loadgen at {commit} reads"),
-            None => write!(f, "schema {schema}, which the loadgen that wrote it reads"),
-        }
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Runs {

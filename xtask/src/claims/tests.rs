@@ -1,7 +1,7 @@
 use super::*;
-use crate::model::cell::Cell;
-use crate::model::record::GcPauses;
-use crate::model::summary::{Run, sample};
+use loadgen::model::cell::Cell;
+use loadgen::model::record::GcPauses;
+use loadgen::model::summary::{Run, sample};
 
 const KIND: Kind = Kind::Memory;
 
@@ -203,21 +203,4 @@ fn a_claim_between_the_bounds_of_a_histogram_is_undecidable() {
         assert_eq!(judged.result, want, "{claimed}");
         assert_eq!(judged.because, because, "{claimed}");
     }
-}
-
-#[test]
-fn a_table_shows_the_figure_of_each_meaning() {
-    let subject = subject(&[]);
-    let measured = Measured {
-        subject: &subject,
-        runs: vec![],
-    };
-    let packed = meaning("image_bytes_compressed", None);
-    let unpacked = meaning("image_bytes_unpacked", None);
-    let judged = published(&claim(vec![packed, unpacked]), |m| measured.bounds(m));
-    let mut summary = sample(vec![]);
-    assert_eq!(table(&summary), None);
-    summary.claims = vec![judged];
-    let table = table(&summary).expect("a claim");
-    assert_eq!(table.rows[0][2..4], ["90.0 / 200", "undecidable"]);
 }

@@ -1,21 +1,18 @@
-//! The tables of a README, generated from a folder of results: the short report and the sizing table,
-//! each where its two marks are.
+//! Tables of a document that show a whole folder of results: the short report, and the sizing table.
 //!
-//! Guarantees: only what stands between the marks is replaced; a file without any is left alone, with
-//! one line that says what to add. Leaves to others: the figures (`rows`, `sizing`).
+//! Leaves to others: where they stand (`marks`, `tables`), the figures (`loadgen`).
 
 use std::path::Path;
 
-use crate::model::cell::Kind;
-use crate::model::error::Usage;
-use crate::model::evidence;
-use crate::model::evidence::Evidence;
-use crate::model::summary::{Subject, Summary};
-use crate::report::marks::Marks;
-use crate::report::rows::{CPU, DRAIN, Row, SERVER_CPU, SETTLED, WRITES, header};
-use crate::report::table::{Table, figure, grouped};
-use crate::report::tables::{sizes, sizes_of};
-use crate::report::{rows, sizing};
+use crate::marks::Marks;
+use loadgen::model::cell::Kind;
+use loadgen::model::evidence;
+use loadgen::model::evidence::Evidence;
+use loadgen::model::summary::{Subject, Summary};
+use loadgen::report::rows::{CPU, DRAIN, Row, SERVER_CPU, SETTLED, WRITES, header};
+use loadgen::report::table::{Table, figure, grouped};
+use loadgen::report::tables::{sizes, sizes_of};
+use loadgen::report::{rows, sizing};
 
 pub const REPORT: Marks = Marks("report");
 pub const SIZING: Marks = Marks("sizing");
@@ -35,34 +32,6 @@ const FIGURES: [&str; 9] = [
     WRITES,
     "gc_pause.max_ms",
 ];
-
-/// Puts the tables of these results into a Markdown file, and the folder into their marks.
-///
-/// # Errors
-/// `Usage` when the file has no marks; else what reading and writing say.
-pub fn update(file: &Path, summary: &Summary, evidence: &Evidence) -> anyhow::Result<()> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Usage(format!("--readme {}: {error}", file.display())))?;
-    let name = evidence.root().display().to_string();
-    let mut updated = None;
-    for marks in BLOCKS {
-        let block = || block_of(marks, summary, evidence.root());
-        let before = updated.as_ref().unwrap_or(&text);
-        if marks.find(before).is_some() {
-            updated = marks.replace(before, Some(&name), &block());
-        }
-    }
-    let updated = updated.ok_or_else(|| {
-        Usage(format!(
-            "--readme {}: no lines {:?} and {:?}, nor the same with \"sizing\"; add them where the table belongs",
-            file.display(),
-            REPORT.begin(None),
-            REPORT.end()
-        ))
-    })?;
-    write(file, &updated)?;
-    Ok(())
-}
 
 /// Replaces a document.
 ///

@@ -3,20 +3,23 @@
 //! Guarantees: every folder has a line, in the order of their names. A folder that holds folders of benches, and no bench
 //! itself, has a line for each of them instead. What a folder does not say is a dash. The same folders give the same
 //! text. Nothing is written.
-//! Leaves to others: where the text goes (`cli::index`), what `verify` looks at.
+//! Leaves to others: where the text goes (`command`), what `verify` looks at.
+
+pub mod command;
+mod facts;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::model::error::Usage;
-use crate::model::evidence::{EXPERIMENT, Evidence};
-use crate::report::facts::Facts;
-use crate::report::verify;
+use crate::index::facts::Facts;
+use loadgen::model::error::Usage;
+use loadgen::model::evidence::{EXPERIMENT, Evidence};
+use loadgen::report::verify;
 
 /// One line for each folder that does not say itself which question it answers.
-pub const QUESTIONS: &str = "questions.toml";
+const QUESTIONS: &str = "questions.toml";
 const UNKNOWN: &str = "–";
 /// Pages that a reader is sent to, the best first.
 const PAGES: [&str; 3] = ["report.md", "restarts.md", "README.md"];
