@@ -233,6 +233,19 @@ impl Server {
         })
     }
 
+    /// Ends the API server and starts it again with its data.
+    ///
+    /// # Errors
+    /// It does not start; or it is none that loadgen has started as a process of its own.
+    pub async fn restart(&mut self) -> Result<(), String> {
+        match self {
+            Server::Real(server) => server.restart().await.map_err(|error| error.to_string()),
+            Server::Kubesim(_) | Server::Existing(_) => {
+                Err("only a kube-apiserver of loadgen's own can be restarted".to_owned())
+            }
+        }
+    }
+
     /// # Errors
     /// When the signal cannot be sent, or a namespace cannot be deleted.
     pub async fn stop(self) -> Result<(), Error> {

@@ -21,7 +21,7 @@ use crate::model::error::{Usage, no_folder};
 use crate::model::evidence::Evidence;
 use crate::model::operator::quantity;
 use crate::model::profile::Profile;
-use crate::model::step::Updates;
+use crate::model::step::{Asked, Updates};
 use crate::model::subject;
 use crate::model::subject::Subject;
 use crate::model::workload;
@@ -214,12 +214,9 @@ async fn measure(
         bursts_only: true,
         readiness: workload.readiness.map(Arc::new),
         conformance: None,
-        soak_events: None,
         bounds: envelope.bounds,
-        updates: None,
+        asked: Asked::default(),
         bystanders: Vec::new(),
-        deletions: false,
-        restarts: None,
         attempts: 1,
         overlap: 1,
         machine: Arc::new(tokio::sync::Semaphore::new(1)),
@@ -314,7 +311,7 @@ async fn churn(
 ) -> anyhow::Result<()> {
     let mut rates = Search::new(FIRST_RATE, MOST_RATE, PRECISION);
     while let Some(size) = rates.to_try() {
-        setting.updates = u32::try_from(size).ok().map(|per_s| Updates {
+        setting.asked.updates = u32::try_from(size).ok().map(|per_s| Updates {
             per_s,
             seconds: args.churn_s,
         });
@@ -329,7 +326,7 @@ async fn churn(
         envelope.churn.push(tried);
         setting.evidence.write_json("envelope.json", &*envelope)?;
     }
-    setting.updates = None;
+    setting.asked.updates = None;
     let how = format!("updates of {} objects", grouped(objects));
     say(setting, &how, "per second", &rates);
     Ok(())
@@ -356,12 +353,13 @@ async fn attempt(
     envelope: &mut Envelope,
 ) -> Try {
     let run = session::run(setting, subject, cell, 1).await.run;
-    let offer = match (cell.per_s, setting.updates) {
+    let offer = match (cell.per_s, setting.asked.updates) {
         (None, None) => Arrival::AtOnce,
         _ => Arrival::AtRate,
     };
     let tried = Try::of(&run, size, envelope.p99_ms, offer);
     let updated = setting
+        .asked
         .updates
         .map(|it| format!(", updated at {}/s", it.per_s));
     let cell = format!("{cell}{}", updated.unwrap_or_default());

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use futures::TryStreamExt;
+use futures::{Stream, TryStreamExt};
 use http::Method;
 use kube::core::WatchEvent;
 use serde::Deserialize;
@@ -50,9 +50,14 @@ enum Behaviour {
     HotLoop,
     /// Observes every object, and keeps a megabyte for each.
     Holds,
+    /// Says that it is ready at once, and observes every object from two seconds later on.
+    Standby,
 }
 
 const HELD_BYTES: usize = 1 << 20;
+const STANDBY: Duration = Duration::from_secs(2);
+/// Before a watch that has ended is opened again.
+const REOPEN: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Deserialize)]
 struct Owner {
@@ -122,15 +127,41 @@ async fn reconcile(args: MockArgs) -> anyhow::Result<ExitCode> {
         reconciled,
         held: Mutex::default(),
     };
+    if args.behaviour == Behaviour::Standby {
+        tokio::time::sleep(STANDBY).await;
+    }
     let watched = mock.watch().await;
     admin.abort();
     watched.map(|()| ExitCode::SUCCESS)
 }
 
 impl Mock {
+    /// Lists and watches, and again whenever the server ends the watch.
     async fn watch(&self) -> anyhow::Result<()> {
+        loop {
+            if let Some(events) = self.listed().await? {
+                let mut events = std::pin::pin!(events);
+                while let Ok(Some(event)) = events.try_next().await {
+                    if let WatchEvent::Added(owner) | WatchEvent::Modified(owner) = event {
+                        self.hold(&owner.metadata.name);
+                        self.observe(owner.clone()).await?;
+                        self.write_again(owner).await?;
+                    }
+                }
+            }
+            tokio::time::sleep(REOPEN).await;
+        }
+    }
+
+    /// Observes what there is; the events from there on, or nothing where the server is away.
+    async fn listed(
+        &self,
+    ) -> anyhow::Result<Option<impl Stream<Item = kube::Result<WatchEvent<Owner>>>>> {
         let path = self.resource.path_everywhere();
-        let owners: Owners = self.cluster.ask(Method::GET, &path, None, vec![]).await?;
+        let owners = self.cluster.ask::<Owners>(Method::GET, &path, None, vec![]);
+        let Ok(owners) = owners.await else {
+            return Ok(None);
+        };
         for owner in owners.items {
             self.observe(owner).await?;
         }
@@ -138,21 +169,13 @@ impl Mock {
             "{path}?watch=true&resourceVersion={}",
             owners.metadata.resource_version
         );
-        let events = self.cluster.client().request_events::<Owner>(request(
-            Method::GET,
-            &path,
-            None,
-            vec![],
-        )?);
-        let mut events = std::pin::pin!(events.await?);
-        while let Some(event) = events.try_next().await? {
-            if let WatchEvent::Added(owner) | WatchEvent::Modified(owner) = event {
-                self.hold(&owner.metadata.name);
-                self.observe(owner.clone()).await?;
-                self.write_again(owner).await?;
-            }
-        }
-        anyhow::bail!("the mock subject's watch ended")
+        let watch = request(Method::GET, &path, None, vec![])?;
+        Ok(self
+            .cluster
+            .client()
+            .request_events::<Owner>(watch)
+            .await
+            .ok())
     }
 
     /// Keeps memory for an object, once; a page that is never written to would take none.
@@ -198,7 +221,7 @@ impl Mock {
         } = owner.metadata;
         match self.behaviour {
             _ if name == CANARY => {}
-            Behaviour::Works | Behaviour::HotLoop | Behaviour::Holds => {}
+            Behaviour::Works | Behaviour::HotLoop | Behaviour::Holds | Behaviour::Standby => {}
             Behaviour::Hangs => return Ok(()),
             Behaviour::Dies | Behaviour::DiesAtOnce => {
                 anyhow::bail!("the mock subject dies at {name}, as asked for")

@@ -12,7 +12,7 @@ use clap::Args;
 use crate::model::evidence::Evidence;
 use crate::model::evidence::sums::{Difference, DifferenceKind, SUMS};
 use crate::report;
-use crate::report::verify::rebuilt;
+use crate::report::verify::figures;
 use crate::report::{picture, summary};
 
 #[derive(Args, Clone, Debug)]
@@ -49,7 +49,7 @@ fn unchanged(evidence: &Evidence) -> anyhow::Result<()> {
     let is_edit = |difference: &Difference| match difference.kind {
         DifferenceKind::NoSums | DifferenceKind::Added => false,
         DifferenceKind::BadLine => true,
-        DifferenceKind::Changed | DifferenceKind::Missing => !rebuilt::is_derived(&difference.file),
+        DifferenceKind::Changed | DifferenceKind::Missing => !figures::is_derived(&difference.file),
     };
     let differences = evidence.check_sums()?.differences;
     let edits: Vec<&Difference> = differences.iter().filter(|d| is_edit(d)).collect();

@@ -288,7 +288,7 @@ impl Observer {
         // The canary is of the first kind.
         let name = self.name(object.meta());
         if self.part == 0 && name.is_some_and(|name| timeline.is_canary(name)) {
-            timeline.canary.record(now_ns, seen);
+            timeline.record_canary(now_ns, seen);
         } else if let Some(index) = self.index(object.meta()) {
             timeline.change(index, |object| object.record(now_ns, seen));
         }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::load::object::{Failed, Object};
+use crate::load::object::{Failed, Object, Observation};
 use crate::model::samples::{Sample, Samples};
 use crate::model::workload::{CANARY, canary};
 
@@ -28,6 +28,8 @@ pub struct Timeline {
     further_canaries: usize,
     /// Watch events of any object, the canary included.
     pub events: u64,
+    /// Those of canaries.
+    canary_events: u64,
     /// When the last of them came.
     pub last_event_ns: u64,
     /// What was said to requests that failed, in order of first occurrence, and how often; at
@@ -129,6 +131,17 @@ impl Timeline {
         self.further_canaries += 1;
         self.canary = Object::default();
         canary(self.further_canaries)
+    }
+
+    /// What was seen of the canary.
+    pub fn record_canary(&mut self, now_ns: u64, seen: Observation) {
+        self.canary_events += 1;
+        self.canary.record(now_ns, seen);
+    }
+
+    /// Watch events of the objects that are measured.
+    pub fn events_of_objects(&self) -> u64 {
+        self.events - self.canary_events
     }
 
     /// The name of the canary.

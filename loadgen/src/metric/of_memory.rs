@@ -18,7 +18,7 @@ pub(super) struct Phase {
     missing: &'static str,
 }
 
-pub(super) const PHASES: [Phase; 7] = [
+pub(super) const PHASES: [Phase; 8] = [
     Phase {
         name: "empty",
         when: "at start",
@@ -73,6 +73,13 @@ pub(super) const PHASES: [Phase; 7] = [
         },
         missing: "measured in memory runs at the largest size",
     },
+    Phase {
+        name: "server_restart",
+        when: "after a restart of the API server",
+        until: "of a restart of the API server",
+        samples: |run| run.memory.server_restart.into_iter().collect(),
+        missing: "only with --server-restart, in memory runs at the largest size",
+    },
 ];
 
 /// What is known of a sample.
@@ -85,7 +92,7 @@ struct Bytes {
     missing: Option<&'static str>,
 }
 
-const BYTES: [Bytes; 8] = [
+const BYTES: [Bytes; 9] = [
     Bytes {
         name: "rss_bytes",
         label: |when, _| format!("RSS {when}, MB"),
@@ -134,12 +141,18 @@ const BYTES: [Bytes; 8] = [
         read: |sampled| sampled.cgroup?.socket_bytes,
         missing: Some("the kernel does not count it, or no cgroup could be made"),
     },
+    Bytes {
+        name: "api_server_rss_bytes",
+        label: |when, _| format!("RSS of the API server, {when}, MB"),
+        read: |sampled| sampled.api_server_rss_bytes,
+        missing: Some("loadgen did not start the API server"),
+    },
 ];
 
 const NO_CGROUP: &str = "no cgroup could be made for the subject; loadgen doctor says why";
 
 /// The figures of the table of memory.
-const SHOWN: [&str; 15] = [
+const SHOWN: [&str; 20] = [
     "memory.empty.rss_bytes",
     "memory.burst.rss_bytes",
     "memory.settled.rss_bytes",
@@ -155,6 +168,11 @@ const SHOWN: [&str; 15] = [
     "memory.settled.pss_bytes",
     "memory.settled.cgroup.working_set_bytes",
     "memory.settled.cgroup.peak_bytes",
+    "memory.server_restart.rss_bytes",
+    "memory.server_restart.peak_bytes",
+    "memory.empty.api_server_rss_bytes",
+    "memory.burst.api_server_rss_bytes",
+    "memory.settled.api_server_rss_bytes",
 ];
 /// Those that subjects are compared by.
 const COMPARED: [&str; 8] = [

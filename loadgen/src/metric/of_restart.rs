@@ -13,6 +13,7 @@ const NOT_RESTARTED: &str = "measured at the largest size, or in every drain wit
 pub(super) fn metrics() -> Vec<Metric> {
     figures! { Restart
         "restart.ready_s", "ready after, s", "s", QUIET, NOT_RESTARTED, [compared] => |r| Some(r.ready_s);
+        "restart.working_s", "first new object observed after, s", "s", QUIET, NOT_RESTARTED, [compared] => |r| r.working_s;
         "cpu.restart_s", "CPU of a restart, s", "s", TIMED, NOT_RESTARTED, [work, compared] => |r| r.cpu_s;
         "restart.server.cpu_s", "API server CPU, s", "s", TIMED, NOT_RESTARTED, [server, compared] => |r| server(r)?.cpu_s;
         "restart.server.rss_increase_bytes", "API server RSS increase, MB", "bytes", TIMED, NOT_RESTARTED, [server, divided(1e6)] => |r| Some(server(r)?.rss_peak_bytes? as f64 - server(r)?.rss_before_bytes? as f64);

@@ -48,6 +48,7 @@ const NOT_ASKED: &str =
 const HEALTHY: &str = "only with --unhealthy";
 const NO_STORM: &str = "only with --update-storm";
 const NO_SOAK: &str = "only with --soak-events, in the first run at the largest size";
+const NOT_RESTARTED: &str = "only with --server-restart, in memory runs at the largest size";
 const NO_KERNEL: &str =
     "only timed runs are judged by what else the machine did, and the kernel may not tell it";
 
@@ -116,6 +117,10 @@ pub(super) fn metrics() -> Vec<Metric> {
         "update_storm.caught_up_ms", "time to catch up after the last update, ms", "ms", STORM, NO_STORM, [storm, compared] => |r| r.update_storm?.caught_up_ms;
         "update_storm.writes_per_update", "writes per update", "1/update", STORM, NO_STORM, [storm, compared] => |r| per_update(r.update_storm?, r.requests.as_ref()?.writes());
         "update_storm.reads_per_update", "reads per update", "1/update", STORM, NO_STORM, [storm, compared] => |r| per_update(r.update_storm?, r.requests.as_ref()?.reads());
+
+        "server_restart.back_s", "API server back after its restart, s", "s", QUIET, NOT_RESTARTED, [] => |r| Some(r.server_restart?.back_s);
+        "server_restart.working_s", "first new object observed after a restart of the API server, s", "s", QUIET, NOT_RESTARTED, [work, compared] => |r| Some(r.server_restart?.working_s);
+        "server_restart.cpu_s", "CPU of a restart of the API server, s", "s", QUIET, NOT_RESTARTED, [work, compared] => |r| r.server_restart?.cpu_s;
 
         "soak.events", "watch events of the soak", "count", QUIET, NO_SOAK, [] => |r| Some(r.soak?.events as f64);
         "soak.seconds", "length of the soak, s", "s", QUIET, NO_SOAK, [] => |r| Some(r.soak?.seconds);

@@ -11,7 +11,7 @@ use crate::model::latency::Latencies;
 use crate::model::machine_use::MachineUse;
 use crate::model::record::{
     Convergence, Datastore, Deletion, FaultResponse, GcPauses, Idle, PhaseMemory, Reconcile,
-    ServerUse, Soak, UpdateStorm,
+    ServerRestart, ServerUse, Soak, UpdateStorm,
 };
 use crate::model::request_counts::{Entry, RequestCounts};
 use crate::model::summary::{BytesPerObject, Knee, LimitedBy, RateSweep, sample};
@@ -31,12 +31,14 @@ fn sampled(rss_bytes: u64) -> Sampled {
             socket_bytes: Some(rss_bytes + 7),
         }),
         did_settle: Some(true),
+        api_server_rss_bytes: Some(rss_bytes + 8),
     }
 }
 
 fn restart(rss_bytes: u64) -> Restart {
     Restart {
         ready_s: 1.5,
+        working_s: Some(2.5),
         settled: true,
         memory: Some(sampled(rss_bytes)),
         cpu_s: Some(0.25),
@@ -90,8 +92,14 @@ fn complete() -> Run {
         after_soak: phase(5_000),
         deleted: phase(6_000),
         restart: None,
+        server_restart: phase(9_000),
     };
     run.restarts = vec![restart(7_000), restart(8_000), restart(20_000)];
+    run.server_restart = Some(ServerRestart {
+        back_s: 3.0,
+        working_s: 4.5,
+        cpu_s: Some(0.125),
+    });
     run.without_bystanders = phase(3_002);
     run.machine_use = Some(MachineUse {
         wall_s: 50.0,
@@ -238,6 +246,7 @@ fn what_was_not_measured_has_no_value() {
     let mut without_objects = complete();
     without_objects.cell.objects = 0;
     without_objects.bystanders.clear();
+    without_objects.changed_bystanders = None;
     let values = values(&without_objects);
     for name in values.keys() {
         let is_per_object = name.contains("_per_object") || name.starts_with("bystanders.");

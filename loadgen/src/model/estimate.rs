@@ -120,6 +120,7 @@ pub fn words(time: Duration) -> String {
 mod tests {
     use super::*;
     use crate::model::profile::{Profile, Timing};
+    use crate::model::step::Asked;
 
     #[test]
     fn times_are_rounded_for_people() {
@@ -146,11 +147,7 @@ mod tests {
         let course = Course {
             timing: Timing::of(Profile::Standard),
             largest: 5_000,
-            restarts: None,
-            soak_events: None,
-            deletions: false,
-            bystanders: false,
-            updates: None,
+            asked: Asked::default(),
         };
         let cost = |cell: Cell| of_cell(&cell, &course, ControlPlane::Kube);
         let quiet = |cell: Cell| cost(cell).quiet_s;

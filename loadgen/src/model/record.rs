@@ -17,6 +17,7 @@ use crate::model::latency::Latencies;
 use crate::model::machine_use::MachineUse;
 use crate::model::profile::Profile;
 use crate::model::request_counts::RequestCounts;
+use crate::model::step::Asked;
 use crate::model::subject::Subject;
 use crate::model::timestamp::now_rfc3339;
 use crate::model::workload::Scenario;
@@ -62,9 +63,8 @@ pub struct Experiment {
     pub origin: Origin,
     pub profile: Profile,
     pub ready_delay_ms: u64,
-    /// Restarts in every burst, where they were asked for.
-    #[serde(default)]
-    pub restarts: Option<u32>,
+    /// Steps beyond those that every bench has.
+    pub asked: Asked,
     /// Objects that do not concern the subjects, where they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bystanders: Vec<Bystanders>,
@@ -143,6 +143,8 @@ pub struct Run {
     pub converge_cpu_s: Option<f64>,
     /// Each restart on the objects of the run.
     pub restarts: Vec<Restart>,
+    /// In runs that restart the API server.
+    pub server_restart: Option<ServerRestart>,
     pub idle: Option<Idle>,
     pub convergence: Option<Convergence>,
     pub soak: Option<Soak>,
@@ -214,6 +216,7 @@ impl Run {
             memory: PhaseMemory::default(),
             converge_cpu_s: None,
             restarts: vec![],
+            server_restart: None,
             idle: None,
             convergence: None,
             soak: None,
@@ -253,8 +256,10 @@ pub struct PhaseMemory {
     /// Settled after the soak.
     pub after_soak: Option<Sampled>,
     pub deleted: Option<Sampled>,
-    /// Settled after the last restart; in a summary the median of each figure over the restarts.
+    /// Settled after the last restart.
     pub restart: Option<Sampled>,
+    /// Settled after the API server was restarted, with the peak since then.
+    pub server_restart: Option<Sampled>,
 }
 
 /// Memory at the end of a phase.
@@ -269,6 +274,8 @@ pub struct Sampled {
     pub cgroup: Option<CgroupMemory>,
     /// Whether it settled first; `None` in phases that do not wait.
     pub did_settle: Option<bool>,
+    /// RSS of the API server at the same moment; `None` where its process is not ours.
+    pub api_server_rss_bytes: Option<u64>,
 }
 
 #[cfg(test)]
@@ -284,6 +291,7 @@ impl Sampled {
             peak_bytes: None,
             cgroup: None,
             did_settle: Some(true),
+            api_server_rss_bytes: None,
         }
     }
 }
@@ -315,6 +323,17 @@ pub struct UpdateStorm {
     pub caught_up_ms: Option<f64>,
 }
 
+/// A restart of the API server under a subject that runs on.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+pub struct ServerRestart {
+    /// From its end until it was ready again.
+    pub back_s: f64,
+    /// From its end until the subject had observed an object that was created afterwards.
+    pub working_s: f64,
+    /// CPU of the subject until it had settled.
+    pub cpu_s: Option<f64>,
+}
+
 /// What happened in a soak.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct Soak {
@@ -328,8 +347,11 @@ pub struct Soak {
 /// One restart on objects that exist.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Restart {
-    /// From the start of the process until it said that it was ready.
+    /// From the start of the process until it said that it was ready; where it does not say, until it worked.
     pub ready_s: f64,
+    /// From the start of the process until it had observed an object that was created before: a standby is ready long
+    /// before it works.
+    pub working_s: Option<f64>,
     /// Whether it settled; otherwise it was sampled anyway.
     pub settled: bool,
     /// Settled, with the peak since the start of the process.

@@ -3,6 +3,9 @@
 //! Guarantees: pure. A step's name, the cells that have it and its cost stand here and nowhere else
 //! (how long it waits: `model::profile`). Leaves to others: running it (`run::step` has one `match` over it).
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::model::cell::{Cell, Kind};
 use crate::model::profile::{TWO_COLLECTIONS_S, Timing, UPDATE_EVERY, UPDATE_ROUNDS};
 use crate::model::subject::Language;
@@ -41,6 +44,8 @@ pub enum Step {
     Soak { events: u64, quiet: Quiet },
     /// The subject is ended with SIGTERM and started on the objects that exist, `times` times.
     Restart { times: u32, quiet: Quiet },
+    /// The API server is ended and started again while the objects exist; samples memory.
+    RestartServer(Quiet),
     /// The memory of the subject is searched for foreign objects; of one in Go after `wait_s` more of idle time.
     Search { wait_s: u64 },
     /// The foreign objects are changed, while CPU and requests of the subject are counted.
@@ -61,7 +66,8 @@ pub enum Step {
 }
 
 /// Updates at a rate, offered for so long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Updates {
     pub per_s: u32,
     pub seconds: u32,
@@ -73,6 +79,13 @@ pub struct Course {
     pub timing: Timing,
     /// The largest number of objects: most steps after [`Step::Settle`] run at this size only.
     pub largest: usize,
+    pub asked: Asked,
+}
+
+/// Steps beyond those that every bench has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
     /// Restarts in every drain with objects, and one in every memory run; without, one in those at
     /// the largest size.
     pub restarts: Option<u32>,
@@ -84,6 +97,8 @@ pub struct Course {
     pub bystanders: bool,
     /// Updates after the objects of a drain.
     pub updates: Option<Updates>,
+    /// Whether the API server is restarted in memory runs at the largest size.
+    pub server_restart: bool,
 }
 
 /// Idle time in all. Go's collector runs at least every two minutes: in this time twice, and what it frees is
@@ -92,6 +107,9 @@ const SEARCH_AFTER_S: u64 = 300;
 
 /// About what foreign objects are changed for, and as long before.
 const CHANGED_S: f64 = 50.0;
+
+/// About what an API server takes to end, to start and to be found again.
+const RESTART_SERVER_S: f64 = 15.0;
 
 /// What one run takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -131,13 +149,13 @@ impl Course {
             Kind::UpdateStorm => steps.push(Step::UpdateStorm),
             Kind::Drain | Kind::DrainAa | Kind::Rate | Kind::DefaultFlags => {
                 steps.extend(create);
-                let updates = self.updates.filter(|_| cell.kind == Kind::Drain);
+                let updates = self.asked.updates.filter(|_| cell.kind == Kind::Drain);
                 let updates = updates.map(|it| (it.per_s, it.seconds));
                 let updates = updates.map(|(per_s, seconds)| Step::UpdateAt { per_s, seconds });
                 steps.extend(updates);
                 steps.push(Step::WindDown);
                 steps.extend(self.restart(cell));
-                let deleted = self.deletions && cell.objects > 0 && cell.kind == Kind::Drain;
+                let deleted = self.asked.deletions && cell.objects > 0 && cell.kind == Kind::Drain;
                 steps.extend(deleted.then_some(Step::Deletion));
             }
             Kind::Memory | Kind::MemoryAa | Kind::RequestCount => {
@@ -181,13 +199,15 @@ impl Course {
         if first && timing.churn.includes(objects, repeat) {
             steps.push(Step::Churn);
         }
-        let soak_events = self.soak_events.filter(|_| first && repeat == 1);
+        let soak_events = self.asked.soak_events.filter(|_| first && repeat == 1);
         steps.extend(soak_events.map(|events| Step::Soak {
             events,
             quiet: timing.settled(),
         }));
         let restart = self.restart(cell);
         steps.extend(restart);
+        let server_restart = first && self.asked.server_restart;
+        steps.extend(server_restart.then(|| Step::RestartServer(timing.restarted())));
         steps.extend(self.foreign(cell, restart.is_some()));
         if first && timing.deletion.includes(objects, repeat) {
             steps.push(Step::Delete(Quiet::of(timing.deleted_s)));
@@ -198,7 +218,7 @@ impl Course {
     /// What foreign objects are asked about once all samples with them are taken.
     fn foreign(&self, cell: &Cell, restarted: bool) -> Vec<Step> {
         let is_memory = matches!(cell.kind, Kind::Memory | Kind::MemoryAa);
-        if !self.bystanders || !is_memory {
+        if !self.asked.bystanders || !is_memory {
             return Vec::new();
         }
         let waits = self.timing.settled_s >= TWO_COLLECTIONS_S;
@@ -223,7 +243,7 @@ impl Course {
     /// Drains tell what a restart takes, memory runs what it holds afterwards.
     fn restart(&self, cell: &Cell) -> Option<Step> {
         let timing = &self.timing;
-        let asked = self.restarts.filter(|_| cell.objects > 0);
+        let asked = self.asked.restarts.filter(|_| cell.objects > 0);
         let once = (cell.objects > 0 && cell.objects == self.largest).then_some(1);
         let (times, quiet) = match cell.kind {
             Kind::Drain => (asked.or(once), Quiet::of(timing.timed_restart_s)),
@@ -247,6 +267,7 @@ impl Step {
             Step::Churn => "converged again",
             Step::Soak { .. } => "soak",
             Step::Restart { .. } => "restarting",
+            Step::RestartServer(_) => "restarting the API server",
             Step::Search { .. } => "searching memory for bystanders",
             Step::ChangeBystanders => "changing bystanders",
             Step::WithoutBystanders(_) => "restarting without bystanders",
@@ -279,6 +300,7 @@ impl Step {
                 let work_s = f64::from(times) * (2.0 + objects * 0.001);
                 (work_s, u64::from(times) * quiet.quiet_s)
             }
+            Step::RestartServer(quiet) => (RESTART_SERVER_S, quiet.quiet_s),
             Step::Search { wait_s } => (0.0, wait_s),
             Step::ChangeBystanders => (CHANGED_S, 0),
             Step::WithoutBystanders(quiet) => (2.0 + objects * 0.001, quiet.quiet_s),

@@ -190,7 +190,11 @@ pub fn gaps(summary: &Summary, record: &Record) -> Vec<String> {
         ),
         (none(Kind::UpdateStorm), "an update storm (--update-storm)"),
         (!images, "images"),
-        (true, "memory of the API server and of its datastore"),
+        (
+            !measured("memory.settled.api_server_rss_bytes"),
+            "memory of the API server",
+        ),
+        (true, "memory of the datastore"),
         (true, "other processors than that of this machine"),
         (true, "pods and nodes"),
     ];

@@ -13,17 +13,18 @@ use crate::report::rows::Row;
 use crate::report::table::{Table, figure, grouped};
 
 /// The figures of the subject, after the number of restarts.
-const SUBJECT: [&str; 5] = [
+const SUBJECT: [&str; 6] = [
     "memory.restart.rss_bytes",
     "memory.restart.anon_bytes",
     "memory.restart.peak_bytes",
     "restart.ready_s",
+    "restart.working_s",
     "cpu.restart_s",
 ];
 
 /// Two tables for each size; none where no restarts were asked for.
 pub fn tables(record: &Record) -> Vec<Table> {
-    if record.experiment.restarts.is_none() {
+    if record.experiment.asked.restarts.is_none() {
         return Vec::new();
     }
     let of_size = |objects: usize| {
@@ -52,11 +53,11 @@ fn kinds(scenario: &Scenario) -> String {
 
 /// What a reader must know about these tables, a sentence each.
 pub fn notes(record: &Record) -> Vec<String> {
-    if record.experiment.restarts.is_none() {
+    if record.experiment.asked.restarts.is_none() {
         return Vec::new();
     }
     let mut notes = vec![format!(
-        "restarts: medians with the range; reads and answers are those of get and list, watches are not among them; datastore reads and fetched objects are those for {}",
+        "restarts: medians with the range; one new object is created at each start, and what is read and written for it counts; reads and answers are those of get and list, watches are not among them; datastore reads and fetched objects are those for {}",
         kinds(&record.experiment.origin.scenario)
     )];
     let fetched = |restart: &Restart| {

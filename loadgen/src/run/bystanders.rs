@@ -4,7 +4,7 @@
 //! Guarantees: they are all there before the subject starts, and nobody changes them until memory was read, when
 //! all other figures with them are taken. Leaves to others: when (`model::step`).
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::load::bystanders::{Request, send};
 use crate::load::timetable::Pace;
@@ -146,7 +146,7 @@ pub async fn without(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reas
     ready::offer_canary(session).await?;
     session.start_subject().await?;
     let timeout = session.setting.timeout(session.cell.objects, &Pace::Burst);
-    ready::wait_ready(session, Instant::now() + timeout.deadline).await?;
+    ready::started(session, timeout.deadline).await?;
     let waited = settle(session, name, Rule::of(quiet)).await?;
     session.run.without_bystanders = session.settled(quiet, waited.settled);
     Ok(())

@@ -44,7 +44,7 @@ use crate::model::evidence::Evidence;
 use crate::model::profile::Profile;
 use crate::model::record;
 use crate::model::record::RunMachine;
-use crate::model::step::{Course, Updates};
+use crate::model::step::{Asked, Course};
 use crate::model::subject::Subject;
 use crate::model::workload::conformance::ConformanceScenario;
 use crate::model::workload::{Readiness, Scenario};
@@ -80,18 +80,12 @@ pub struct Setting {
     pub readiness: Option<Arc<Readiness>>,
     /// What subjects have to do before they are measured.
     pub conformance: Option<Arc<ConformanceScenario>>,
-    /// Watch events of the soak, in the first memory run at the largest size.
-    pub soak_events: Option<u64>,
     /// What a subject may have.
     pub bounds: Bounds,
-    /// Updates at the end of every drain.
-    pub updates: Option<Updates>,
+    /// Steps beyond those that every bench has.
+    pub asked: Asked,
     /// Objects that do not concern the subject.
     pub bystanders: Vec<Bystanders>,
-    /// Whether drains end with a deletion of all objects.
-    pub deletions: bool,
-    /// Restarts in every drain; without, one in the drains at the largest size.
-    pub restarts: Option<u32>,
     /// How often a timed run is tried at most, where something disturbs it.
     pub attempts: u32,
     /// How many runs that are not timed may be under way at once.
@@ -130,11 +124,7 @@ impl Setting {
                 false => timing,
             },
             largest: self.largest,
-            restarts: self.restarts,
-            soak_events: self.soak_events,
-            deletions: self.deletions,
-            bystanders: !self.bystanders.is_empty(),
-            updates: self.updates,
+            asked: self.asked,
         }
     }
 

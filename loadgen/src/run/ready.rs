@@ -1,8 +1,8 @@
-//! When a subject may be given work: once it says so, or once it has observed an object that was created before it
-//! started.
+//! When a subject has started: once it says so, where it says anything, and once it has observed an object that was
+//! created before it started.
 //!
-//! Guarantees: a subject that says nothing has to observe a new object after each start, because an operator with
-//! leader election runs for seconds before it reads anything. Leaves to others: starting it (`session`).
+//! Guarantees: the same at the first start and at every other one, because a standby is ready long before it works.
+//! Leaves to others: starting it (`session`).
 
 use std::fmt::Display;
 use std::time::{Duration, Instant};
@@ -14,15 +14,11 @@ use crate::run::session::{Reason, Session};
 /// Between two looks.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Creates an object for a subject that is about to start again; nothing where the subject says by itself when it is
-/// ready.
+/// Creates an object for a subject that is about to start again.
 ///
 /// # Errors
 /// The server rejects it.
 pub async fn offer_canary(session: &mut Session<'_>) -> Result<(), Reason> {
-    if session.subject.ready.is_told() {
-        return Ok(());
-    }
     let scenario = session.setting.scenario_of(session.subject);
     // Before it is created: its events may come first.
     let name = session.journal.timeline().next_canary();
@@ -39,8 +35,54 @@ pub async fn offer_canary(session: &mut Session<'_>) -> Result<(), Reason> {
     Ok(())
 }
 
+/// How long a start took, from that of the process.
+#[derive(Debug, Clone, Copy)]
+pub struct Started {
+    /// Until the subject said that it is ready; `None` where it does not say.
+    pub ready_s: Option<f64>,
+    /// Until it had observed the canary.
+    pub working_s: f64,
+}
+
+/// Waits until the subject says that it is ready, and has observed the canary.
+///
+/// # Errors
+/// It has ended, or has not started at the deadline.
+pub async fn started(session: &mut Session<'_>, within: Duration) -> Result<Started, Reason> {
+    let deadline = Instant::now() + within;
+    let is_told = session.subject.ready.is_told();
+    let (mut ready_s, mut told) = (None, None);
+    loop {
+        session.check_alive()?;
+        if is_told && ready_s.is_none() {
+            told = readiness(session.subject, &session.running.process, session.admin).await;
+            if told.is_none() {
+                let spawned_at = session.running.process.spawned_at();
+                ready_s = Some(spawned_at.elapsed().as_secs_f64());
+            }
+        }
+        let observed_ns = session.journal.timeline().canary.observed_ns();
+        if let (Some(at_ns), true) = (observed_ns, ready_s.is_some() || !is_told) {
+            let spawned_ns = session.journal.ns(session.running.process.spawned_at());
+            let working_s = at_ns.saturating_sub(spawned_ns) as f64 / 1e9;
+            return Ok(Started { ready_s, working_s });
+        }
+        if Instant::now() > deadline {
+            let (id, within_s) = (session.subject.id(), within.as_secs());
+            return Err(match (observed_ns, told) {
+                (Some(_), Some(told)) => format!("{id} was not ready in time: {told}"),
+                _ => format!(
+                    "{id} did not observe the canary within {within_s} s: {}",
+                    unobserved(session).await
+                ),
+            });
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}
+
 /// Why the canary was not observed, as far as it shows: what the subject says of itself, and what the canary lacks.
-pub async fn unobserved(session: &Session<'_>) -> String {
+async fn unobserved(session: &Session<'_>) -> String {
     let (subject, running) = (session.subject, &session.running);
     let told = match subject.ready.is_told() {
         true => readiness(subject, &running.process, session.admin).await,
@@ -54,35 +96,4 @@ pub async fn unobserved(session: &Session<'_>) -> String {
         .chain(looked)
         .collect::<Vec<_>>()
         .join("; ")
-}
-
-/// Waits until the subject says that it is ready, or until it has observed the canary where it does not say.
-///
-/// # Errors
-/// It has ended, or is not ready at the deadline.
-pub async fn wait_ready(session: &mut Session<'_>, deadline: Instant) -> Result<(), Reason> {
-    loop {
-        session.check_alive()?;
-        let last = match session.subject.ready.is_told() {
-            true => readiness(session.subject, &session.running.process, session.admin).await,
-            false => {
-                let observed_ns = session.journal.timeline().canary.observed_ns();
-                let unseen = observed_ns.is_none();
-                unseen.then(|| "it has not observed a new object".to_owned())
-            }
-        };
-        let Some(mut last) = last else {
-            return Ok(());
-        };
-        if Instant::now() > deadline {
-            if !session.subject.ready.is_told() {
-                last = format!("{last}: {}", unobserved(session).await);
-            }
-            return Err(format!(
-                "{} was not ready in time: {last}",
-                session.subject.id()
-            ));
-        }
-        tokio::time::sleep(POLL).await;
-    }
 }

@@ -374,7 +374,14 @@ impl<'a> Session<'a> {
     /// The subject's memory in a phase that does not wait; `None` where this machine does not tell.
     /// A subject that has ended is noticed by [`Session::check_alive`].
     pub fn sampled(&self) -> Option<Sampled> {
-        self.running.sampled()
+        let server = self
+            .server
+            .pid()
+            .and_then(|pid| tare_procstat::memory(pid).ok());
+        self.running.sampled().map(|sampled| Sampled {
+            api_server_rss_bytes: server.map(|memory| memory.rss_bytes),
+            ..sampled
+        })
     }
 
     /// The same once it was waited for: whether it came to rest, and for long enough.

@@ -115,6 +115,7 @@ impl WatchedSubject {
             peak_bytes: self.tree().peak_bytes().ok(),
             cgroup: cgroup.and_then(|cgroup| lock(cgroup).memory().ok()),
             did_settle: None,
+            api_server_rss_bytes: None,
         })
     }
 

@@ -108,6 +108,14 @@ impl Real {
         self.plane.datastore_size_bytes().ok()
     }
 
+    /// Ends kube-apiserver and starts it again at the same address.
+    ///
+    /// # Errors
+    /// When it cannot be ended, or is not ready in time.
+    pub async fn restart(&mut self) -> Result<(), Error> {
+        self.plane.restart_api_server().await
+    }
+
     /// # Errors
     /// When the kernel does not tell.
     pub fn exited(&mut self) -> Result<Option<String>, Error> {

@@ -8,6 +8,7 @@ use crate::model::bystanders;
 use crate::model::bystanders::Bystanders;
 use crate::model::control_plane::ControlPlane;
 use crate::model::profile::Profile;
+use crate::model::step::Asked;
 use crate::target::context::TargetArgs;
 
 /// Objects of several kinds, from one option.
@@ -102,6 +103,9 @@ pub struct BenchArgs {
     /// [default: once, at the largest size only]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Steps")]
     pub restarts: Option<u32>,
+    /// Restart the API server in memory runs at the largest size, and sample memory again; kube and kine only
+    #[arg(long, help_heading = "Steps")]
+    pub server_restart: bool,
     /// End every drain with a deletion of all objects, timed until their children are gone too
     #[arg(long, help_heading = "Steps")]
     pub deletions: bool,
@@ -150,6 +154,18 @@ pub struct BenchArgs {
 }
 
 impl BenchArgs {
+    /// Steps beyond those that every bench has.
+    pub fn asked(&self) -> Asked {
+        Asked {
+            restarts: self.restarts,
+            soak_events: self.soak_events,
+            deletions: self.deletions,
+            bystanders: self.bystanders.is_some(),
+            updates: None,
+            server_restart: self.server_restart,
+        }
+    }
+
     /// Whether nothing but bursts of creations is measured.
     pub fn only_bursts(&self) -> bool {
         self.bursts_only || self.memory_only

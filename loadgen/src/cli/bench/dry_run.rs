@@ -109,10 +109,6 @@ fn course(args: &BenchArgs, plan: &Plan) -> Course {
             false => timing,
         },
         largest: plan.largest(),
-        restarts: args.restarts,
-        soak_events: args.soak_events,
-        deletions: args.deletions,
-        bystanders: args.bystanders.is_some(),
-        updates: None,
+        asked: args.asked(),
     }
 }

@@ -36,6 +36,11 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
             "--soak-events: only the simulated control plane lets somebody else say what a child is like; leave out --control-plane".into(),
         ));
     }
+    if args.server_restart && !real {
+        return Err(Usage(
+            "--server-restart: loadgen restarts a kube-apiserver of its own; add --control-plane kube".into(),
+        ));
+    }
     let (repeats, repeats_largest) = repeats(args);
     Ok(Plan {
         subjects,

@@ -57,8 +57,25 @@ fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
         |asked: Option<u32>| asked.map_or("1 at the largest size".into(), |n| n.to_string());
     compare(
         "--restarts",
-        restarts(begun.restarts),
-        restarts(now.restarts),
+        restarts(begun.asked.restarts),
+        restarts(now.asked.restarts),
+    );
+    let events = |asked: Option<u64>| asked.map_or("none".to_owned(), |n| n.to_string());
+    compare(
+        "--soak-events",
+        events(begun.asked.soak_events),
+        events(now.asked.soak_events),
+    );
+    let given = |asked: bool| if asked { "given" } else { "not given" }.to_owned();
+    compare(
+        "--deletions",
+        given(begun.asked.deletions),
+        given(now.asked.deletions),
+    );
+    compare(
+        "--server-restart",
+        given(begun.asked.server_restart),
+        given(now.asked.server_restart),
     );
     compare(
         "--bystanders",
@@ -160,6 +177,7 @@ mod tests {
     use crate::model::cell::{Cell, Kind};
     use crate::model::profile::Profile;
     use crate::model::record::{Environment, Origin};
+    use crate::model::step::Asked;
     use crate::model::subject::built_in;
 
     fn experiment() -> Experiment {
@@ -202,7 +220,7 @@ mod tests {
             },
             profile: Profile::Quick,
             ready_delay_ms: 0,
-            restarts: None,
+            asked: Asked::default(),
             bystanders: vec![],
             planned: vec![cell(Kind::Drain)],
             overlap: 1,

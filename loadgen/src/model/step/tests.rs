@@ -19,11 +19,7 @@ fn course(profile: Profile) -> Course {
     Course {
         timing: Timing::of(profile),
         largest: 5_000,
-        restarts: None,
-        soak_events: None,
-        deletions: false,
-        bystanders: false,
-        updates: None,
+        asked: Asked::default(),
     }
 }
 
@@ -75,7 +71,10 @@ fn a_cell_has_the_steps_of_its_kind_size_and_profile() {
 #[test]
 fn restarts_that_were_asked_for_come_in_every_drain_and_once_in_memory_runs() {
     let course = Course {
-        restarts: Some(3),
+        asked: Asked {
+            restarts: Some(3),
+            ..Asked::default()
+        },
         ..course(Profile::Quick)
     };
     for (kind, objects, want) in [
@@ -104,7 +103,10 @@ fn restarts_that_were_asked_for_come_in_every_drain_and_once_in_memory_runs() {
 #[test]
 fn foreign_objects_are_searched_for_and_their_cost_is_taken_from_two_restarts() {
     let course = Course {
-        bystanders: true,
+        asked: Asked {
+            bystanders: true,
+            ..Asked::default()
+        },
         ..course(Profile::Standard)
     };
     let (search, change, without) = (
@@ -145,7 +147,10 @@ fn foreign_objects_are_searched_for_and_their_cost_is_taken_from_two_restarts() 
 #[test]
 fn drains_end_with_a_deletion_where_it_was_asked_for() {
     let course = Course {
-        deletions: true,
+        asked: Asked {
+            deletions: true,
+            ..Asked::default()
+        },
         ..course(Profile::Quick)
     };
     for (kind, objects, want) in [
@@ -181,7 +186,10 @@ fn go_settles_only_where_its_collector_has_run_twice() {
 #[test]
 fn memory_is_searched_after_300_s_of_idle_time_in_all() {
     let course = Course {
-        bystanders: true,
+        asked: Asked {
+            bystanders: true,
+            ..Asked::default()
+        },
         ..course(Profile::Standard)
     };
     for objects in [500, 5_000] {

@@ -1,11 +1,13 @@
-//! Where two files that should be the same differ.
+//! Where JSON differs from what it should be.
 //!
-//! Guarantees: pure; says the first place and how many there are, never a whole file. Leaves to
-//! others: which files.
+//! Guarantees: pure; says the first place and how many there are, never a whole file. Of `values`, which have a figure for
+//! each name, one that is not there is no difference: an earlier loadgen did not know it. Leaves to others: which files.
 
 use serde_json::Value;
 
-/// As much of a value or a line as a message shows, in characters.
+/// Where a run has its figures by name.
+const VALUES: &str = ".values";
+/// As much of a value as a message shows, in characters.
 const SHOWN: usize = 80;
 
 /// The first field in which JSON differs, what is expected there and what was found.
@@ -26,6 +28,7 @@ fn walk(expected: &Value, found: &Value, path: &str, places: &mut Vec<String>) {
             for (key, value) in expected {
                 match found.get(key) {
                     Some(found) => walk(value, found, &below(key), places),
+                    None if path.ends_with(VALUES) => {}
                     None => places.push(format!(
                         "{}: missing, the raw data gives {}",
                         below(key),
@@ -55,48 +58,6 @@ fn walk(expected: &Value, found: &Value, path: &str, places: &mut Vec<String>) {
     }
 }
 
-/// The first line in which text differs, what is expected there and what was found.
-pub fn of_text(expected: &str, found: &str) -> Option<String> {
-    let (expected, found): (Vec<&str>, Vec<&str>) =
-        (expected.lines().collect(), found.lines().collect());
-    let longest = expected.len().max(found.len());
-    let differs = |n: &usize| expected.get(*n) != found.get(*n);
-    let mut places = (0..longest).filter(differs);
-    let first = places.next()?;
-    let rest = places.count();
-    let (expected, found) = (expected.get(first), found.get(first));
-    let from = match (expected, found) {
-        (Some(expected), Some(found)) => common_start(expected, found),
-        _ => 0,
-    };
-    let line = |line: Option<&&str>| {
-        line.map_or("no such line".to_owned(), |line| {
-            format!("`{}`", short(&after(line, from)))
-        })
-    };
-    let what = format!(
-        "line {}: {}, the raw data gives {}",
-        first + 1,
-        line(found),
-        line(expected)
-    );
-    Some(what + &others(rest + 1, "lines"))
-}
-
-/// How many characters two lines have in common, less a few for orientation.
-fn common_start(a: &str, b: &str) -> usize {
-    let common = a.chars().zip(b.chars()).take_while(|(a, b)| a == b);
-    common.count().saturating_sub(30)
-}
-
-fn after(line: &str, from: usize) -> String {
-    let rest: String = line.chars().skip(from).collect();
-    match from {
-        0 => rest,
-        _ => format!("…{rest}"),
-    }
-}
-
 fn short(text: &str) -> String {
     match text.chars().count() > SHOWN {
         true => text.chars().take(SHOWN).chain(['…']).collect(),
@@ -118,52 +79,42 @@ mod tests {
 
     #[test]
     fn json_differs_in_a_field() {
-        let expected = json!({"a": [{"b": 1.5}, {"b": null}], "c": "x"});
+        let expected =
+            json!({"a": [{"b": 1.5}, {"b": null}], "c": "x", "r": {"values": {"d": 1, "e": 1}}});
         assert_eq!(of_json(&expected, &expected), None);
         for (path, found, want) in [
             (
                 "number",
-                json!({"a": [{"b": 2}, {"b": null}], "c": "x"}),
+                json!({"a": [{"b": 2}, {"b": null}], "c": "x", "r": {"values": {"d": 1}}}),
                 "a[0].b: 2, the raw data gives 1.5",
             ),
             (
                 "missing",
-                json!({"a": [{"b": 1.5}, {"b": null}]}),
+                json!({"a": [{"b": 1.5}, {"b": null}], "r": {"values": {}}}),
                 "c: missing, the raw data gives \"x\"",
             ),
             (
                 "shorter",
-                json!({"a": [], "c": "x"}),
+                json!({"a": [], "c": "x", "r": {"values": {"d": 1}}}),
                 "a: 0 entries, the raw data gives 2",
             ),
             (
                 "unknown",
-                json!({"a": [{"b": 1.5}, {"b": null}], "c": "x", "d": 1}),
+                json!({"a": [{"b": 1.5}, {"b": null}], "c": "x", "r": {"values": {"d": 1}}, "d": 1}),
                 "d: unknown field",
             ),
             (
+                "a figure",
+                json!({"a": [{"b": 1.5}, {"b": null}], "c": "x", "r": {"values": {"d": 2}}}),
+                "r.values.d: 2, the raw data gives 1",
+            ),
+            (
                 "two",
-                json!({"a": [{"b": 2}, {"b": 3}], "c": "x"}),
+                json!({"a": [{"b": 2}, {"b": 3}], "c": "x", "r": {"values": {"d": 1}}}),
                 "a[0].b: 2, the raw data gives 1.5 (2 fields differ)",
             ),
         ] {
             assert_eq!(of_json(&expected, &found).as_deref(), Some(want), "{path}");
         }
-    }
-
-    #[test]
-    fn text_differs_in_a_line() {
-        assert_eq!(of_text("a\nb\n", "a\nb\n"), None);
-        assert_eq!(
-            of_text("a\nb\n", "a\nc\n").as_deref(),
-            Some("line 2: `c`, the raw data gives `b`")
-        );
-        assert_eq!(
-            of_text("a\n", "a\nb\n").as_deref(),
-            Some("line 2: `b`, the raw data gives no such line")
-        );
-        let long = "x".repeat(5_000);
-        let said = of_text(&format!("{long}1"), &format!("{long}2")).expect("they differ");
-        assert!(said.chars().count() < 150 && said.contains("x2`"), "{said}");
     }
 }

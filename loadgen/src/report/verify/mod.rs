@@ -1,5 +1,5 @@
 //! Whether a folder of results is what was measured: its files, their hashes, its plan, and every
-//! figure, table and plot that follows from the raw data.
+//! figure that follows from the raw data.
 //!
 //! Guarantees: reads, never writes; one problem for each file that is wrong in one place, with the
 //! field or line, what is expected and what was found; figures are compared only where the raw data
@@ -8,10 +8,10 @@
 //! hashes alike.
 
 pub mod difference;
+pub mod figures;
 pub mod other_schema;
 pub mod plan;
 pub mod raw;
-pub mod rebuilt;
 pub mod series;
 
 use std::collections::BTreeSet;
@@ -58,8 +58,6 @@ pub struct Findings {
     pub hashed: usize,
     /// Runs that follow from their samples.
     pub recomputed: usize,
-    /// Files that were built anew from the raw data, and are the same.
-    pub rebuilt: usize,
 }
 
 /// Looks at everything in a folder; of one with another schema, at the hashes of its files.
@@ -97,13 +95,11 @@ pub fn verify(evidence: &Evidence) -> Result<Findings, validate::Error> {
     found.add(raw.problems);
     found.add(series::problems(evidence, &files, &changed)?);
     // Whatever says more than "it changed" comes first: one line for each file.
-    let derived = |problem: &Problem| rebuilt::is_derived(&problem.file);
+    let derived = |problem: &Problem| figures::is_derived(&problem.file);
     let (of_derived, of_raw): (Vec<_>, Vec<_>) = changed.into_iter().partition(derived);
     found.add(of_raw);
     if found.problems.is_empty() {
-        let rebuilt = rebuilt::check(evidence)?;
-        found.rebuilt = rebuilt.same;
-        found.add(rebuilt.problems);
+        found.add(figures::check(evidence)?);
         found.add(of_derived);
     }
     Ok(found)

@@ -128,6 +128,7 @@ mod tests {
             peak_bytes: Some(100 * MB),
             cgroup: None,
             did_settle: None,
+            api_server_rss_bytes: None,
         });
         run
     }

@@ -7,6 +7,7 @@
 pub mod create;
 pub mod deletion;
 pub mod restart;
+pub mod restart_server;
 pub mod scrape;
 pub mod settle;
 pub mod soak;
@@ -14,7 +15,7 @@ pub mod unhealthy;
 pub mod update_at;
 pub mod update_storm;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::load::generator::Act;
 use crate::load::timeout::Ended;
@@ -55,6 +56,7 @@ pub async fn run(session: &mut Session<'_>, step: Step) -> Result<(), Reason> {
         Step::Churn => churn(session).await,
         Step::Soak { events, quiet } => soak::run(session, events, quiet).await,
         Step::Restart { times, quiet } => restart::run(session, times, quiet).await,
+        Step::RestartServer(quiet) => restart_server::run(session, quiet).await,
         Step::Search { wait_s } => bystanders::search(session, Duration::from_secs(wait_s)).await,
         Step::ChangeBystanders => bystanders::change(session).await,
         Step::WithoutBystanders(quiet) => bystanders::without(session, quiet).await,
@@ -66,26 +68,13 @@ pub async fn run(session: &mut Session<'_>, step: Step) -> Result<(), Reason> {
     }
 }
 
-/// From the spawn until the canary, which was created before it, is observed; then until the
-/// subject says that it is ready.
+/// From the spawn until the canary, which was created before it, is observed and the subject says that it is ready.
 async fn start(session: &mut Session<'_>) -> Result<(), Reason> {
     session.say(Step::Start.name());
-    let timeout = session.setting.start_deadline();
-    let deadline = Instant::now() + timeout;
-    let observed = session.wait_until(deadline, |t| t.canary.observed_ns().is_some());
-    if !observed.await? {
-        return Err(format!(
-            "{} did not observe the canary within {} s: {}",
-            session.subject.id(),
-            timeout.as_secs(),
-            ready::unobserved(session).await
-        ));
-    }
-    let observed_ns = session.journal.timeline().canary.observed_ns();
-    let spawned_ns = session.journal.ns(session.running.process.spawned_at());
-    session.run.spawn_to_canary_ms =
-        observed_ns.map(|at| at.saturating_sub(spawned_ns) as f64 / 1e6);
-    ready::wait_ready(session, deadline).await
+    let within = session.setting.start_deadline();
+    let started = ready::started(session, within).await?;
+    session.run.spawn_to_canary_ms = Some(started.working_s * 1_000.0);
+    Ok(())
 }
 
 async fn empty(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reason> {

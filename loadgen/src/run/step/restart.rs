@@ -1,16 +1,15 @@
 //! Restarting the subject on the objects that exist.
 //!
-//! Guarantees: each restart is ended with SIGTERM, waited for until it is ready and quiet, and
+//! Guarantees: each restart is ended with SIGTERM, waited for until it is ready, works and is quiet, and
 //! recorded by itself; memory is sampled in memory runs only, which wait until it has settled; what the API server did is counted from before the start until then. Leaves
 //! to others: medians (`report`).
-
-use std::time::Instant;
 
 use crate::load::timetable::Pace;
 use crate::measure::settle::Rule;
 use crate::model::record::Restart;
 use crate::model::step::{Quiet, Step};
 use crate::run::ready;
+use crate::run::ready::Started;
 use crate::run::server_counters::ServerCounters;
 use crate::run::session::{Reason, Session};
 use crate::run::step::settle::settle;
@@ -38,11 +37,10 @@ async fn restart(session: &mut Session<'_>, quiet: Quiet) -> Result<Restart, Rea
     session.stop_subject().await?;
     ready::offer_canary(session).await?;
     let before = ServerCounters::take(session).await;
-    let events = session.journal.timeline().events;
+    let events = session.journal.timeline().events_of_objects();
     session.start_subject().await?;
     let timeout = session.setting.timeout(session.cell.objects, &Pace::Burst);
-    ready::wait_ready(session, Instant::now() + timeout.deadline).await?;
-    let ready_s = session.running.process.spawned_at().elapsed().as_secs_f64();
+    let Started { ready_s, working_s } = ready::started(session, timeout.deadline).await?;
     let waited = settle(session, "settling after the restart", Rule::of(quiet)).await?;
     let timed = session.cell.kind.is_timed();
     let memory = match timed {
@@ -52,11 +50,12 @@ async fn restart(session: &mut Session<'_>, quiet: Quiet) -> Result<Restart, Rea
     let cpu_s = session.running.tree().cpu_seconds().ok();
     let after = ServerCounters::take(session).await;
     Ok(Restart {
-        ready_s,
+        ready_s: ready_s.unwrap_or(working_s),
+        working_s: Some(working_s),
         settled: waited.settled,
         memory,
         cpu_s,
-        events: session.journal.timeline().events - events,
+        events: session.journal.timeline().events_of_objects() - events,
         server: before
             .zip(after)
             .map(|(before, after)| after.since(&before)),

@@ -55,6 +55,7 @@ const SIMULATED: &[Scenario] = scenarios![
     files_alone::an_operator_of_files_alone_is_benched_run_checked_and_reported,
     restarts::every_restart_is_recorded_with_what_it_costs_the_server,
     restarts::a_subject_that_does_not_say_when_it_is_ready_is_ready_when_it_observes_a_new_object,
+    restarts::a_standby_has_started_when_it_works,
     restarts::a_restart_that_fails_keeps_the_figures_before_it,
     workload::a_kind_of_somebody_elses_is_measured_from_files_alone,
     workload::several_kinds_are_measured_in_one_workload,

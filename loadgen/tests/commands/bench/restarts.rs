@@ -48,10 +48,10 @@ pub fn every_restart_is_recorded_with_what_it_costs_the_server() {
                 (&0.into(), &true.into())
             );
             let server = &restart["server"];
-            // The mock lists the objects once.
+            // The mock lists the objects once, and writes the status of the new one.
             assert_eq!(
                 (&server["reads"], &server["writes"]),
-                (&1.into(), &0.into()),
+                (&1.into(), &1.into()),
                 "{restart}"
             );
             assert!(
@@ -98,11 +98,25 @@ pub fn a_subject_that_does_not_say_when_it_is_ready_is_ready_when_it_observes_a_
     for kind in ["drain", "memory"] {
         let run = run_of(&bench_folder, "works", kind);
         for restart in recorded(&run) {
-            let events = restart["events"].as_u64();
-            assert!(events > Some(0), "that of the new object: {run}");
+            assert_eq!(restart["events"], 0, "of the objects: {run}");
+            let (ready, working) = (&restart["ready_s"], &restart["working_s"]);
+            assert_eq!(ready, working, "it does not say when it is ready");
         }
     }
     assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
+}
+
+/// One that waits for a Lease says that it is ready long before it works.
+pub fn a_standby_has_started_when_it_works() {
+    let bench_folder = BenchFolder::new("restarts-standby");
+    let output = loadgen(&restarts(&bench_folder, &["standby"], "1"));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let run = run_of(&bench_folder, "standby", "memory");
+    let restart = &recorded(&run)[0];
+    let ready_s = restart["ready_s"].as_f64().expect("it says so");
+    let working_s = restart["working_s"].as_f64().expect("it worked");
+    assert!(ready_s < 2.0 && working_s > 2.0, "{restart}");
+    assert!(run["spawn_to_canary_ms"].as_f64() > Some(2_000.0), "{run}");
 }
 
 pub fn a_restart_that_fails_keeps_the_figures_before_it() {
@@ -144,11 +158,27 @@ pub fn a_real_api_server_tells_what_a_restart_made_it_read() {
             .split(' ')
             .map(str::to_owned),
     );
+    args.push("--server-restart".to_owned());
     let output = loadgen(&args);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let run = run_of(&bench_folder, "works", "memory");
+    let (restart, memory) = (&run["server_restart"], &run["memory"]);
+    let back_s = restart["back_s"].as_f64();
+    assert!(
+        back_s > Some(0.0) && restart["working_s"].as_f64() > back_s,
+        "{restart}"
+    );
+    assert!(memory["server_restart"]["rss_bytes"].is_u64(), "{memory}");
+    for phase in ["empty", "settled", "server_restart"] {
+        let server = memory[phase]["api_server_rss_bytes"].as_u64();
+        assert!(server > Some(50_000_000), "{phase}: {memory}");
+    }
     let run = run_of(&bench_folder, "works", "drain");
     let server = &recorded(&run)[0]["server"];
-    assert_eq!(server["writes"], 0, "{server}");
+    assert_eq!(
+        server["writes"], 1,
+        "the status of the new object: {server}"
+    );
     assert!(server["reads"].as_u64() >= Some(1), "{server}");
     assert!(
         server["response_bytes"].as_u64() > Some(20 * 2_048),

@@ -1,0 +1,52 @@
+//! Restarting the API server while the objects exist, as a roll-out of the control plane does.
+//!
+//! Guarantees: the subject runs on; it has to find the server again, and to observe an object that is created afterwards.
+//! Leaves to others: what it costs the server.
+
+use std::time::Instant;
+
+use crate::load::timetable::Pace;
+use crate::measure::settle::Rule;
+use crate::model::record::ServerRestart;
+use crate::model::step::{Quiet, Step};
+use crate::run::ready;
+use crate::run::session::{Reason, Session};
+use crate::run::step::settle::settle;
+
+pub async fn run(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reason> {
+    session.work().await;
+    let name = Step::RestartServer(quiet).name();
+    session.say(name);
+    session.reset_peak();
+    let cpu_s = session.running.tree().cpu_seconds().ok();
+    let began = Instant::now();
+    let restarted = session.server.restart().await;
+    restarted.map_err(|error| format!("{name}: {error}"))?;
+    let back_s = began.elapsed().as_secs_f64();
+    ready::offer_canary(session).await?;
+    let within = session
+        .setting
+        .timeout(session.cell.objects, &Pace::Burst)
+        .deadline;
+    let observed = session.wait_until(Instant::now() + within, |t| {
+        t.canary.observed_ns().is_some()
+    });
+    if !observed.await? {
+        return Err(format!(
+            "{}: {} did not observe a new object within {} s after the API server was back",
+            name,
+            session.subject.id(),
+            within.as_secs()
+        ));
+    }
+    let working_s = began.elapsed().as_secs_f64();
+    let waited = settle(session, name, Rule::of(quiet)).await?;
+    session.run.memory.server_restart = session.settled(quiet, waited.settled);
+    let spent = session.running.tree().cpu_seconds().ok().zip(cpu_s);
+    session.run.server_restart = Some(ServerRestart {
+        back_s,
+        working_s,
+        cpu_s: spent.map(|(now, before)| now - before),
+    });
+    Ok(())
+}
