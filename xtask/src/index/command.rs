@@ -1,4 +1,4 @@
-//! `cargo xtask index`: the table of a folder of results, written into its README.
+//! `cargo xtask index`: the table of a folder of results, written into its README, and the page for people beside it.
 //!
 //! Guarantees: only what stands between the marks changes; `--check` writes nothing and names the first line that
 //! differs. Leaves to others: the table (`index`).
@@ -14,6 +14,7 @@ use loadgen::model::error::Usage;
 use loadgen::model::evidence::Evidence;
 
 const README: &str = "README.md";
+const PAGE: &str = "index.html";
 const INDEX: Marks = Marks("index");
 
 #[derive(Args, Clone, Debug)]
@@ -38,24 +39,37 @@ pub fn run(args: IndexArgs) -> anyhow::Result<ExitCode> {
             "{shown}: no lines {begin:?} and {end:?}; add them where the index belongs"
         ))
     })?;
-    if !args.check {
-        Evidence::open(&args.dir).write(README, updated.as_bytes())?;
-        println!("{shown}: {} folders", table.lines().count() - 2);
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut pairs = text.lines().zip(updated.lines());
-    let Some(at) = pairs.position(|(is, should)| is != should) else {
-        if text.len() == updated.len() {
+    let page = index::html(&args.dir)?;
+    let mut is_current = true;
+    for (name, made) in [(README, updated), (PAGE, page)] {
+        let path = args.dir.join(name);
+        // One that is not there is not current.
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        let shown = path.display();
+        if found == made {
             println!("{shown}: current");
-            return Ok(ExitCode::SUCCESS);
+        } else if args.check {
+            is_current = false;
+            println!(
+                "{shown}: {}; run cargo xtask index",
+                difference(&found, &made)
+            );
+        } else {
+            Evidence::open(&args.dir).write(name, made.as_bytes())?;
+            println!("{shown}: written");
         }
-        println!("{shown}: not current: lines are missing at the end; run cargo xtask index");
-        return Ok(ExitCode::FAILURE);
-    };
-    let should = updated.lines().nth(at).unwrap_or_default();
-    println!(
-        "{shown}:{}: not current, should be {should:?}; run cargo xtask index",
-        at + 1
-    );
-    Ok(ExitCode::FAILURE)
+    }
+    Ok(match is_current {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// The first line that is not as it should be.
+fn difference(found: &str, made: &str) -> String {
+    let mut pairs = found.lines().zip(made.lines());
+    match pairs.position(|(is, should)| is != should) {
+        Some(at) => format!("not current from line {} on", at + 1),
+        None => "not current: lines are missing at its end, or too many".to_owned(),
+    }
 }

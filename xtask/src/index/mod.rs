@@ -1,4 +1,4 @@
-//! The index of a folder of results: a line for each folder in it.
+//! The index of a folder of results: a line for each folder in it, and a page for people.
 //!
 //! Guarantees: every folder has a line, in the order of their names. A folder that holds folders of benches, and no bench
 //! itself, has a line for each of them instead. What a folder does not say is a dash. The same folders give the same
@@ -7,6 +7,7 @@
 
 pub mod command;
 mod facts;
+mod page;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use crate::index::facts::Facts;
+use crate::index::page::Entry;
 use loadgen::model::error::Usage;
 use loadgen::model::evidence::{EXPERIMENT, Evidence};
 use loadgen::report::verify;
@@ -23,6 +25,29 @@ const QUESTIONS: &str = "questions.toml";
 const UNKNOWN: &str = "–";
 /// Pages that a reader is sent to, the best first.
 const PAGES: [&str; 3] = ["report.md", "restarts.md", "README.md"];
+
+/// The page for people.
+///
+/// # Errors
+/// As for [`markdown`].
+pub fn html(results: &Path) -> anyhow::Result<String> {
+    let names = folders(results)?;
+    let questions = questions(results, &names)?;
+    let mut entries = Vec::new();
+    for name in names {
+        let folder = results.join(&name);
+        let facts = Facts::read(&folder)?;
+        let asked = questions.get(&name).cloned().or_else(|| facts.question());
+        let setting = [facts.commit(), facts.date(), facts.machine()];
+        entries.push(Entry {
+            question: asked.unwrap_or_else(|| name.clone()),
+            setting: setting.into_iter().flatten().collect::<Vec<_>>().join(", "),
+            page: main_page(&folder),
+            name,
+        });
+    }
+    page::page(results, &entries)
+}
 
 /// The table, as Markdown.
 ///
@@ -108,7 +133,7 @@ fn questions(results: &Path, names: &[String]) -> anyhow::Result<BTreeMap<String
 fn row(results: &Path, name: &str, question: Option<&String>) -> anyhow::Result<[String; 8]> {
     let folder = results.join(name);
     let facts = Facts::read(&folder)?;
-    let link = match page(&folder) {
+    let link = match main_page(&folder) {
         Some(page) => format!("[{name}]({name}/{page})"),
         None => name.to_owned(),
     };
@@ -127,7 +152,7 @@ fn row(results: &Path, name: &str, question: Option<&String>) -> anyhow::Result<
 }
 
 /// The page of a folder, or the first of its Markdown files.
-fn page(folder: &Path) -> Option<String> {
+fn main_page(folder: &Path) -> Option<String> {
     if let Some(page) = PAGES.iter().find(|page| folder.join(page).is_file()) {
         return Some((*page).to_owned());
     }

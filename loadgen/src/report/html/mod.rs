@@ -13,7 +13,7 @@ mod provenance;
 mod rate_sweep;
 mod restarts;
 mod robustness;
-mod style;
+pub mod style;
 mod work;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};

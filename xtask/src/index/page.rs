@@ -1,0 +1,199 @@
+//! `index.html` of a folder of results: for people, what was asked of each folder, the answer, a picture, a link.
+//!
+//! Guarantees: one file without scripts; every word, figure and picture is taken from the pages of the folders, whichever
+//! version wrote them. Leaves to others: which folders there are and what each answers (`index`).
+
+use std::path::Path;
+
+use anyhow::Context;
+use loadgen::report::chart::theme;
+use loadgen::report::html::style;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// Charts of a report that say most, by the begin of their name, the best first.
+const BEST: [&str; 3] = ["memory-by-objects", "rate-sweep", "bars-subject-cpu"];
+/// Answers of a report that say nothing about what was asked.
+const NO_ANSWER: [&str; 2] = [
+    "This bench measured no memory",
+    "The operators do different work",
+];
+
+/// One folder.
+pub struct Entry {
+    /// Its name, with `/` between two levels.
+    pub name: String,
+    pub question: String,
+    /// Commit, date, machine.
+    pub setting: String,
+    /// The page that a reader is sent to, within the folder.
+    pub page: Option<String>,
+}
+
+/// The whole page.
+///
+/// # Errors
+/// A page of a folder cannot be read.
+pub fn page(results: &Path, entries: &[Entry]) -> anyhow::Result<String> {
+    let sections = entries
+        .iter()
+        .enumerate()
+        .map(|(n, entry)| section(results, n, entry));
+    let sections: Vec<Markup> = sections.collect::<anyhow::Result<_>>()?;
+    let document = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "Results of Tare" }
+                style { (PreEscaped(theme::css(":root"))) (PreEscaped(style::CSS)) }
+            }
+            body {
+                h1 { "What was measured, and what came out" }
+                p { "Each folder answers one question. Its page has the conditions, every run and the raw data; "
+                    code { "loadgen verify" } " checks that they belong together." }
+                nav { @for (n, entry) in entries.iter().enumerate() { a href={ "#f" (n) } { (entry.name) } } }
+                @for section in &sections { (section) }
+            }
+        }
+    };
+    Ok(document.into_string() + "\n")
+}
+
+fn section(results: &Path, n: usize, entry: &Entry) -> anyhow::Result<Markup> {
+    let folder = results.join(&entry.name);
+    let report = folder.join("report.html");
+    let text = match report.is_file() {
+        true => std::fs::read_to_string(&report).with_context(|| report.display().to_string())?,
+        false => String::new(),
+    };
+    let answer = match answer(&text) {
+        Some(answer) => Some(answer),
+        None => conclusion(&folder)?,
+    };
+    let link = match text.is_empty() {
+        true => entry.page.clone(),
+        false => Some("report.html".to_owned()),
+    };
+    let picture = chart(&text).map(|chart| with_own_ids(chart, n));
+    let drawn = drawn(&folder)?;
+    Ok(html! {
+        section id={ "f" (n) } {
+            h2 { (sentence(&entry.question)) }
+            @if let Some(answer) = answer { div.answer { p { (PreEscaped(answer)) } } }
+            @if let Some(picture) = picture { figure { (PreEscaped(picture)) } }
+            @else if let Some(file) = drawn {
+                figure { img src={ (entry.name) "/" (file) } alt=(file) style="max-width:100%;height:auto"; }
+            }
+            p.setting {
+                (entry.setting) ". "
+                @if let Some(link) = link { a href={ (entry.name) "/" (link) } { "All of it: " (entry.name) } }
+            }
+        }
+    })
+}
+
+/// A question begins like a sentence.
+fn sentence(question: &str) -> String {
+    let mut letters = question.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).collect()
+}
+
+/// The first sentence of the answer that opens a report, as HTML.
+fn answer(report: &str) -> Option<String> {
+    let (_, section) = report.split_once("<section id=\"answer\"")?;
+    let (_, paragraph) = section.split_once("<p>")?;
+    let (answer, _) = paragraph.split_once("</p>")?;
+    let says_nothing = NO_ANSWER.iter().any(|begin| answer.starts_with(begin));
+    (!says_nothing).then(|| answer.to_owned())
+}
+
+/// The sentence at the end of a report; of any other page its first one, as HTML.
+fn conclusion(folder: &Path) -> anyhow::Result<Option<String>> {
+    for name in super::PAGES {
+        let path = folder.join(name);
+        if path.is_file() {
+            let text =
+                std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            return Ok(said(&text).map(|line| html! { (line) }.into_string()));
+        }
+    }
+    Ok(None)
+}
+
+fn said(page: &str) -> Option<&str> {
+    page.lines()
+        .find(|line| line.starts_with("At ") && line.contains(" objects "))
+}
+
+/// The chart that says most.
+fn chart(report: &str) -> Option<&str> {
+    let charts: Vec<&str> = report
+        .match_indices("<svg class=\"chart\"")
+        .filter_map(|(at, _)| report[at..].split_inclusive("</svg>").next())
+        .collect();
+    let named = |begin: &&str| {
+        let is_it = |chart: &&&str| chart.contains(&format!("aria-labelledby=\"{begin}"));
+        charts.iter().find(is_it)
+    };
+    BEST.iter().find_map(named).or(charts.first()).copied()
+}
+
+/// Several reports have charts of the same name.
+fn with_own_ids(chart: &str, n: usize) -> String {
+    let renamed = chart
+        .replace("id=\"", &format!("id=\"f{n}-"))
+        .replace("url(#", &format!("url(#f{n}-"));
+    let Some((head, rest)) = renamed.split_once("aria-labelledby=\"") else {
+        return renamed;
+    };
+    let Some((ids, tail)) = rest.split_once('"') else {
+        return renamed;
+    };
+    let ids: Vec<String> = ids.split(' ').map(|id| format!("f{n}-{id}")).collect();
+    format!("{head}aria-labelledby=\"{}\"{tail}", ids.join(" "))
+}
+
+/// The first drawing of a folder without a report.
+fn drawn(folder: &Path) -> anyhow::Result<Option<String>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        files.extend(name.ends_with(".svg").then_some(name));
+    }
+    files.sort();
+    Ok(files.into_iter().next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = "<section id=\"answer\"><h2>q</h2><div><p>a/x takes &lt; 4 MB.</p><p>More.</p></div></section>\
+        <svg class=\"chart\" aria-labelledby=\"over-time-t over-time-d\"><title id=\"over-time-t\">a</title></svg>\
+        <svg class=\"chart\" aria-labelledby=\"memory-by-objects-t memory-by-objects-d\"><title id=\"memory-by-objects-t\">b</title></svg>";
+
+    #[test]
+    fn the_first_sentence_and_the_best_chart_are_shown() {
+        assert_eq!(answer(REPORT).as_deref(), Some("a/x takes &lt; 4 MB."));
+        let chart = with_own_ids(chart(REPORT).expect("two"), 3);
+        assert_eq!(
+            chart,
+            "<svg class=\"chart\" aria-labelledby=\"f3-memory-by-objects-t f3-memory-by-objects-d\">\
+             <title id=\"f3-memory-by-objects-t\">b</title></svg>"
+        );
+    }
+
+    #[test]
+    fn an_answer_that_says_nothing_is_left_for_the_conclusion() {
+        let none = REPORT.replace("a/x takes", "This bench measured no memory, so it takes");
+        assert_eq!(answer(&none), None);
+        assert_eq!(
+            said("# a\n\nAt 500 objects a/x drains in 4 s.\n"),
+            Some("At 500 objects a/x drains in 4 s.")
+        );
+        assert_eq!(sentence("what a start takes"), "What a start takes");
+    }
+}
