@@ -134,6 +134,16 @@ impl<O: Operator> Cache for Pruned<O> {
 
     fn record(&mut self, state: &mut OwnerState) {
         let body = state.object.body.take();
+        let object = &state.object;
+        // What the worker has seen of the children is newer than the page that is still to come.
+        let is_to_come = object.resource_version > 0
+            && self
+                .departed
+                .as_ref()
+                .is_some_and(|gone| !gone.contains(&object.uid));
+        if is_to_come {
+            self.owners.entry(object.uid).or_default().epoch = self.epoch;
+        }
         if let Some(kept) = self.owners.get_mut(&state.object.uid) {
             kept.returned(state, body);
         }

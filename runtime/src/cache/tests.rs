@@ -389,13 +389,6 @@ fn a_child_that_a_worker_has_found_to_be_gone_is_read_before_it_is_relied_on() {
     state.children.retain(|_| false);
     cache.record(&mut state);
     assert_eq!(taken(&*cache).children[0].content, Content::Recorded(None));
-
-    // A worker that has not compared all children says nothing of the others.
-    let mut cache = pruned();
-    assert!(cache.on_owner(&mut converged(5, 6), Some(&[6, 6, 6])));
-    state.children = SeenChildren::default();
-    cache.record(&mut state);
-    assert!(taken(&*cache).children[0].content.last_applied().is_some());
 }
 
 #[test]
@@ -434,4 +427,31 @@ fn a_deletion_of_a_child_hides_no_older_change_of_another() {
         (known[0].state.clone(), known[0].content.last_applied()),
         (ready(), None)
     );
+}
+
+#[test]
+fn what_a_worker_saw_before_the_page_of_a_relist_is_newer_than_the_page() {
+    let mut cache = pruned();
+    cache.relist_began();
+    // An event of the child came before the page that shows its owner, and nothing had to be written.
+    cache.record(&mut converged(5, 12));
+    let mut page = converged(5, 6);
+    page.children[0].state = ChildState::default();
+    assert!(cache.on_owner(&mut page, Some(&[9, 9, 9])));
+    let taken = taken(&*cache);
+    assert_eq!(taken.children[0].resource_version, 12);
+    assert_eq!(taken.children[0].state, ready());
+    cache.relist_ended(true);
+    assert_eq!(cache.len(), 1);
+}
+
+#[test]
+fn a_child_that_a_worker_did_not_find_is_read_before_it_is_relied_on() {
+    let mut cache = pruned();
+    cache.on_owner(&mut converged(5, 6), Some(&[9, 9, 9]));
+    // It knew the owner by its name alone, because another controller had taken the child over before it was deleted.
+    let mut state = converged(5, 6);
+    state.children = SeenChildren::default();
+    cache.record(&mut state);
+    assert_eq!(taken(&*cache).children[0].content, Content::Recorded(None));
 }

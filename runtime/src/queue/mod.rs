@@ -104,6 +104,23 @@ impl Queue {
         }
     }
 
+    /// The owners were listed and their watch begins at that list: what changed before comes as no event, and the relist
+    /// finds an owner only where it or its children ask for work. What is held of an owner may be out of date: it is read
+    /// before it is relied on.
+    pub fn owners_relisted(&mut self) {
+        let mut held = Vec::new();
+        for (key, entry) in self.entries.iter_mut() {
+            match entry.state {
+                State::InFlight => entry.arrivals.request(Triggers::REFRESH),
+                _ => held.push(key.clone()),
+            }
+        }
+        for key in held {
+            self.entries
+                .change_owner(&key, |owner| owner.object.body = None);
+        }
+    }
+
     /// The next owner to work on. Where nobody has work, a status has no reason to yield.
     pub fn take(&mut self) -> Option<(ObjectKey, OwnerState)> {
         if self.depth() == 0

@@ -80,9 +80,7 @@ impl Kept {
     /// Takes over what a worker returns, with the owner's `body`.
     pub(super) fn returned(&mut self, state: &OwnerState, body: Option<Body>) {
         self.merge_records(&state.children);
-        if state.children.complete {
-            self.doubt_forgotten(&state.children);
-        }
+        self.doubt_forgotten(&state.children);
         self.children.complete |= state.children.complete;
         if state.object.resource_version >= self.object.resource_version {
             take_over(&mut self.object, &state.object);
@@ -246,8 +244,9 @@ impl Kept {
         }
     }
 
-    /// A worker that knows all children does not know those that it has found to be gone. No event tells that of a
-    /// child which another controller had taken over; one that was made meanwhile is not known either: it is read.
+    /// A worker does not know those children that it has found to be gone. No event tells that of a child which another
+    /// controller had taken over; one that was made meanwhile, or that the worker did not look at, is not known either: it
+    /// is read.
     fn doubt_forgotten(&mut self, children: &[SeenChild]) {
         for known in &mut *self.children {
             if !children.iter().any(|child| child.is_same(known)) {

@@ -176,8 +176,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 .with_versions(self.queue.versions().clone());
             self.watches.open(kind, stream);
         }
-        if !kind.is_owner() {
-            self.queue.relisted(owners_version);
+        match kind.is_owner() {
+            true => self.queue.owners_relisted(),
+            false => self.queue.relisted(owners_version),
         }
     }
 

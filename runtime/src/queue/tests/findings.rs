@@ -474,3 +474,34 @@ fn an_owner_that_awaits_its_children_is_compared_by_the_relist_alone() {
     queue.relisted(20);
     assert_eq!(queue.depth(), 0);
 }
+
+/// An owner that waits for its children with its spec, and is not ready.
+fn awaiting(queue: &mut Queue) {
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+    let (key, mut owner) = take(queue);
+    owner.object.body = Some(r#"{"image":"web:1"}"#.into());
+    owner.children.record(record(8));
+    queue.finish(&key, observed(owner, false), WAITING, 0);
+}
+
+#[test]
+fn a_spec_that_is_held_when_the_owners_are_listed_anew_is_read_again() {
+    let mut queue = queue(Limits::default());
+    awaiting(&mut queue);
+    // The spec changed while nobody watched, and its children are as the new one has them: another replica was faster.
+    queue.owners_relisted();
+    assert_eq!(queue.depth(), 0, "it is work only when something happens");
+    on_child_event(&mut queue, &"a/x".into(), child(9, 1), 0);
+    let (_, owner) = take(&mut queue);
+    assert!(owner.object.body.is_none(), "the worker reads the owner");
+}
+
+#[test]
+fn an_owner_in_flight_when_the_owners_are_listed_anew_is_read_again() {
+    let mut queue = queue(Limits::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+    let (key, owner) = take(&mut queue);
+    queue.owners_relisted();
+    queue.finish(&key, observed(owner, true), WRITTEN, 0);
+    assert!(take(&mut queue).1.work.triggers.has(Triggers::REFRESH));
+}
