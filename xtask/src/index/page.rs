@@ -76,15 +76,27 @@ fn section(results: &Path, n: usize, entry: &Entry) -> anyhow::Result<Markup> {
         true => entry.page.clone(),
         false => Some("report.html".to_owned()),
     };
-    let picture = chart(&text).map(|chart| with_own_ids(chart, n));
+    let pictures = chart(&text).map(|(wide, phone)| {
+        let [wide, phone] = [Some(wide), phone].map(|one| Some(with_own_ids(one?, n)));
+        (wide.unwrap_or_default(), phone)
+    });
     let drawn = drawn(&folder)?;
     Ok(html! {
         section id={ "f" (n) } {
             h2 { (sentence(&entry.question)) }
             @if let Some(answer) = answer { div.answer { p { (PreEscaped(answer)) } } }
-            @if let Some(picture) = picture { figure { (PreEscaped(picture)) } }
+            @if let Some((wide, phone)) = pictures {
+                figure class=[is_panel(&wide).then_some("panels")] {
+                    @if let Some(phone) = phone {
+                        div.wide { (PreEscaped(&wide)) }
+                        div.narrow { (PreEscaped(phone)) }
+                    }
+                    @else { (PreEscaped(&wide)) }
+                    figcaption { (PreEscaped(title(&wide))) }
+                }
+            }
             @else if let Some(file) = drawn {
-                figure { img src={ (entry.name) "/" (file) } alt=(file) style="max-width:100%;height:auto"; }
+                figure { img src={ (entry.name) "/" (file) } alt=(file) style="max-width:100%;height:auto;background:#fff"; }
             }
             p.setting {
                 (entry.setting) ". "
@@ -128,17 +140,21 @@ fn said(page: &str) -> Option<&str> {
         .find(|line| line.starts_with("At ") && line.contains(" objects "))
 }
 
-/// The chart that says most.
-fn chart(report: &str) -> Option<&str> {
+/// The chart that says most, and the same for a phone where there is one.
+fn chart(report: &str) -> Option<(&str, Option<&str>)> {
     let charts: Vec<&str> = report
         .match_indices("<svg class=\"chart\"")
         .filter_map(|(at, _)| report[at..].split_inclusive("</svg>").next())
         .collect();
-    let named = |begin: &&str| {
-        let is_it = |chart: &&&str| chart.contains(&format!("aria-labelledby=\"{begin}"));
-        charts.iter().find(is_it)
+    let named = |begin: &str| {
+        let id = format!("aria-labelledby=\"{begin}");
+        charts.iter().find(|chart| chart.contains(&id)).copied()
     };
-    BEST.iter().find_map(named).or(charts.first()).copied()
+    let best = BEST.iter().find_map(|begin| named(begin));
+    let chart = best.or(charts.first().copied())?;
+    let (_, ids) = chart.split_once("aria-labelledby=\"")?;
+    let (name, _) = ids.split_once("-t ")?;
+    Some((chart, named(&format!("{name}-phone-t"))))
 }
 
 /// Several reports have charts of the same name.
@@ -154,6 +170,21 @@ fn with_own_ids(chart: &str, n: usize) -> String {
     };
     let ids: Vec<String> = ids.split(' ').map(|id| format!("f{n}-{id}")).collect();
     format!("{head}aria-labelledby=\"{}\"{tail}", ids.join(" "))
+}
+
+/// Whether a chart is made for a column beside others.
+fn is_panel(chart: &str) -> bool {
+    chart.contains("viewBox=\"0 0 350 ")
+}
+
+/// What a chart shows, as HTML.
+fn title(chart: &str) -> &str {
+    let title = chart
+        .split_once("<title")
+        .and_then(|(_, rest)| rest.split_once('>'));
+    title
+        .and_then(|(_, rest)| rest.split_once("</title>"))
+        .map_or("", |(title, _)| title)
 }
 
 /// The first drawing of a folder without a report.
@@ -178,7 +209,9 @@ mod tests {
     #[test]
     fn the_first_sentence_and_the_best_chart_are_shown() {
         assert_eq!(answer(REPORT).as_deref(), Some("a/x takes &lt; 4 MB."));
-        let chart = with_own_ids(chart(REPORT).expect("two"), 3);
+        let (best, phone) = chart(REPORT).expect("two");
+        assert_eq!(phone, None);
+        let chart = with_own_ids(best, 3);
         assert_eq!(
             chart,
             "<svg class=\"chart\" aria-labelledby=\"f3-memory-by-objects-t f3-memory-by-objects-d\">\
@@ -190,6 +223,7 @@ mod tests {
     fn an_answer_that_says_nothing_is_left_for_the_conclusion() {
         let none = REPORT.replace("a/x takes", "This bench measured no memory, so it takes");
         assert_eq!(answer(&none), None);
+        assert_eq!(title(chart(REPORT).expect("two").0), "b");
         assert_eq!(
             said("# a\n\nAt 500 objects a/x drains in 4 s.\n"),
             Some("At 500 objects a/x drains in 4 s.")
