@@ -144,6 +144,7 @@ pub struct Run {
     /// Each restart on the objects of the run.
     pub restarts: Vec<Restart>,
     /// In runs that restart the API server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_restart: Option<ServerRestart>,
     pub idle: Option<Idle>,
     pub convergence: Option<Convergence>,
@@ -259,6 +260,7 @@ pub struct PhaseMemory {
     /// Settled after the last restart.
     pub restart: Option<Sampled>,
     /// Settled after the API server was restarted, with the peak since then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_restart: Option<Sampled>,
 }
 
@@ -275,6 +277,7 @@ pub struct Sampled {
     /// Whether it settled first; `None` in phases that do not wait.
     pub did_settle: Option<bool>,
     /// RSS of the API server at the same moment; `None` where its process is not ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_server_rss_bytes: Option<u64>,
 }
 
@@ -351,6 +354,7 @@ pub struct Restart {
     pub ready_s: f64,
     /// From the start of the process until it had observed an object that was created before: a standby is ready long
     /// before it works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_s: Option<f64>,
     /// Whether it settled; otherwise it was sampled anyway.
     pub settled: bool,
