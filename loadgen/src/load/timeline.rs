@@ -33,7 +33,7 @@ pub struct Timeline {
     /// When the last of them came.
     pub last_event_ns: u64,
     /// What was said to requests that failed, in order of first occurrence, and how often; at
-    /// most [`MOST_WORDS`], then all others together.
+    /// most `MOST_WORDS`, then all others together.
     pub failures: Vec<(String, u64)>,
     /// Answers that disturbed the measurement: by HTTP status how often, in all waves.
     pub disturbances: BTreeMap<u16, u64>,

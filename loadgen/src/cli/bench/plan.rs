@@ -178,7 +178,7 @@ fn sizes(list: &str) -> Result<Vec<usize>, Usage> {
 
 /// What the servers, a subject that keeps everything (30 KB per object) and the harness need at
 /// most, in bytes. The simulated server keeps 20 KB per object with its children. kube-apiserver holds the
-/// last events of a kind beside the objects, those of [`IN_HISTORY`]: measured during bursts it held 2.8 GB
+/// last events of a kind beside the objects, those of `IN_HISTORY`: measured during bursts it held 2.8 GB
 /// with 5,000, 7.3 from 19,000 to 24,000 (on kine), and 14.8 with 100,000, where etcd held 2.0 more and the
 /// controllers 1.7. `extra` bytes of a larger object are there once for each
 /// revision in the datastore, and again in the caches of the server and of the subject.

@@ -1,7 +1,7 @@
 //! Which commit a program was built from, by the program itself.
 //!
 //! Guarantees: never the checkout's commit; what a program does not say is `None`. Only programs that
-//! are built here are started, for at most [`ANSWERS_WITHIN`]. Leaves to others: writing it down.
+//! are built here are started, for at most `ANSWERS_WITHIN`. Leaves to others: writing it down.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

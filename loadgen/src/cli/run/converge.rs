@@ -1,7 +1,7 @@
 //! One wave of objects: sent on its timetable, watched until each is Ready or the timeout ends.
 //!
 //! Guarantees: after a stop nothing more is sent, and requests in flight are answered or given up within
-//! [`LAST_ANSWERS`]; while objects are still being sent, the wait is not taken for a stall. Leaves to
+//! `LAST_ANSWERS`; while objects are still being sent, the wait is not taken for a stall. Leaves to
 //! others: the account of the times (`account`).
 
 use std::sync::Arc;

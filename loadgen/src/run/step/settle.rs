@@ -81,7 +81,7 @@ pub fn record(session: &mut Session<'_>, end: &Snapshot) {
 /// How a wait for a subject to settle ended.
 pub struct Waited {
     /// Counters at the begin of its quiet; `None` when it was not quiet for longer than
-    /// [`AFTERMATH`].
+    /// `AFTERMATH`.
     pub begin: Option<Snapshot>,
     /// Otherwise the rule gave up.
     pub settled: bool,
