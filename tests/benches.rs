@@ -200,6 +200,24 @@ fn the_newest_go_figures_of_a_real_control_plane_stand_beside_ours() {
         claimed,
         "Go, claimed, not measured: 320 MB (controller-runtime: memory with 5,000 resources; source: somebody)"
     );
+    // Since schema 5 a run has its figures by name.
+    let of_schema_5 = |text: String| {
+        let mut summary: Value = serde_json::from_str(&text).expect("JSON");
+        for run in summary["subjects"][0]["runs"].as_array_mut().expect("runs") {
+            let rss_bytes = run["memory"]["restart"]["rss_bytes"].take();
+            run["memory"].take();
+            run["values"] = json!({ "memory.restart.rss_bytes": rss_bytes });
+        }
+        summary.to_string()
+    };
+    let newest = summary("kube", "2026-11-25T00:00:00Z", ours, &[Some(70_000_000)]);
+    put("schema-5", of_schema_5(newest));
+    let newest = Published::read(&results).expect("readable");
+    let [measured, _] = newest.beside(&restarted(5_000));
+    assert!(
+        measured.ends_with("(results/schema-5): controller-runtime/tuned 70.0 MB"),
+        "{measured}"
+    );
     let [measured, claimed] = published.beside(&restarted(500));
     assert!(
         measured.ends_with("restarted with 500 objects: not measured in any folder of results on a real kube-apiserver"),

@@ -20,7 +20,7 @@ pub struct Counterpart {
     pub what: String,
     /// Of the figure in the summary.
     pub unit: Unit,
-    /// Path within a run of `summary.json`, or of the subject where `run` is `None`.
+    /// Name of a figure of a run, or path within the subject where `run` is `None`.
     pub metric: &'static str,
     /// Cell and number of objects.
     pub run: Option<(&'static str, u64)>,
@@ -192,7 +192,12 @@ fn typical(subject: &Value, cell: &str, objects: u64, metric: &str) -> Option<f6
     let runs = subject["runs"].as_array().into_iter().flatten();
     let mut values: Vec<f64> = runs
         .filter(|run| run["valid"] == true && run["objects"] == objects && run["cell"] == cell)
-        .filter_map(|run| number(run, metric))
+        // By its name since schema 5, by its path in the folders before.
+        .filter_map(|run| {
+            run["values"][metric]
+                .as_f64()
+                .or_else(|| number(run, metric))
+        })
         .collect();
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

@@ -99,7 +99,7 @@ impl<'a> Excerpt<'a> {
     fn lines(&self, summary: &Summary, metric: &'static Metric) -> Vec<Vec<String>> {
         let Some(row) = Row::of(metric) else {
             let cells = self.subjects.iter().map(|subject| {
-                let value = metric::of_subject(subject, &metric.id);
+                let value = metric.of_subject(subject);
                 figure(value.map(|value| value / metric.divisor))
             });
             return vec![std::iter::once(metric.label.clone()).chain(cells).collect()];

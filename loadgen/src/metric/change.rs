@@ -229,8 +229,10 @@ impl Sides {
     /// A figure of the subject has no spread: any difference is one. That of a knee is undecided: how often it would be
     /// the same is not known.
     fn of_subject(&self, metric: &Metric) -> Option<Change> {
-        let before = metric::of_subject(&self.before, &metric.id).filter(|_| metric.is_compared)?;
-        let after = metric::of_subject(&self.after, &metric.id)?;
+        let before = metric
+            .of_subject(&self.before)
+            .filter(|_| metric.is_compared)?;
+        let after = metric.of_subject(&self.after)?;
         let ratio = (before > 0.0).then_some(after / before)?;
         Some(Change {
             subjects: self.pairing(),

@@ -169,17 +169,18 @@ pub fn values(run: &Run) -> BTreeMap<String, f64> {
 
 /// A figure of a subject; `None` where it is not known or the name is not one of a subject.
 pub fn of_subject(subject: &Subject, id: &str) -> Option<f64> {
-    match find(id)?.source {
-        Source::Subject(read) => read(subject),
-        _ => None,
-    }
+    find(id)?.of_subject(subject)
 }
 
 /// Whether the phase of memory that a figure belongs to was sampled before the subject had settled.
 pub fn did_not_settle(run: &summary::Run, id: &str) -> bool {
-    let phase = id
-        .strip_prefix("memory.")
-        .and_then(|rest| rest.split('.').next());
+    let phase = match id {
+        // Memory with and without them is that after a restart.
+        of_run::FOREIGN_BYTES => Some("restart"),
+        _ => id
+            .strip_prefix("memory.")
+            .and_then(|rest| rest.split('.').next()),
+    };
     phase.is_some_and(|phase| run.unsettled.iter().any(|unsettled| unsettled == phase))
 }
 
@@ -250,36 +251,20 @@ impl Metric {
         self
     }
 
-    fn work(self) -> Self {
-        self.shown(Shown::Work)
-    }
-
-    fn audited(self) -> Self {
-        self.shown(Shown::Requests)
-    }
-
-    fn foreign(self) -> Self {
-        self.shown(Shown::Foreign)
-    }
-
-    fn trouble(self) -> Self {
-        self.shown(Shown::Unhealthy)
-    }
-
-    fn storm(self) -> Self {
-        self.shown(Shown::UpdateStorm)
-    }
-
-    fn server(self) -> Self {
-        self.shown(Shown::RestartServer)
-    }
-
     /// The figure of one restart; `None` where it was not measured, or is none of a restart.
     pub fn of_restart(&self, restart: &Restart) -> Option<f64> {
         match self.source {
             Source::Restart(read) => read(restart),
             Source::Memory(_, bytes) => Some(bytes(&restart.memory?)? as f64),
             Source::Run(_) | Source::Verbs | Source::Subject(_) => None,
+        }
+    }
+
+    /// The figure of a subject; `None` where it is not known, or is none of a subject.
+    pub fn of_subject(&self, subject: &Subject) -> Option<f64> {
+        match self.source {
+            Source::Subject(read) => read(subject),
+            Source::Run(_) | Source::Memory(..) | Source::Restart(_) | Source::Verbs => None,
         }
     }
 

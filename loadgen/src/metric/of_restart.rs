@@ -3,6 +3,7 @@
 //! Leaves to others: memory (`of_memory`), the table of repeated restarts with its ranges (`report::restarts`).
 
 use crate::metric::Metric;
+use crate::metric::Shown::{RestartServer, Work};
 use crate::model::cell::Kind;
 use crate::model::record::{Restart, ServerUse};
 
@@ -14,14 +15,14 @@ pub(super) fn metrics() -> Vec<Metric> {
     figures! { Restart
         "restart.ready_s", "ready after, s", "s", QUIET, NOT_RESTARTED, [compared] => |r| Some(r.ready_s);
         "restart.working_s", "first new object observed after, s", "s", QUIET, NOT_RESTARTED, [compared] => |r| r.working_s;
-        "cpu.restart_s", "CPU of a restart, s", "s", TIMED, NOT_RESTARTED, [work, compared] => |r| r.cpu_s;
-        "restart.server.cpu_s", "API server CPU, s", "s", TIMED, NOT_RESTARTED, [server, compared] => |r| server(r)?.cpu_s;
-        "restart.server.rss_increase_bytes", "API server RSS increase, MB", "bytes", TIMED, NOT_RESTARTED, [server, divided(1e6)] => |r| Some(server(r)?.rss_peak_bytes? as f64 - server(r)?.rss_before_bytes? as f64);
-        "restart.server.reads", "reads", "count", TIMED, NOT_RESTARTED, [server, compared] => |r| Some(server(r)?.reads? as f64);
-        "restart.server.writes", "writes", "count", TIMED, NOT_RESTARTED, [server, compared] => |r| Some(server(r)?.writes? as f64);
-        "restart.server.response_bytes", "answers, MB", "bytes", TIMED, NOT_RESTARTED, [server, compared, divided(1e6)] => |r| Some(server(r)?.response_bytes? as f64);
-        "restart.server.datastore_reads", "datastore reads", "count", TIMED, NOT_RESTARTED, [server] => |r| Some(server(r)?.datastore_reads? as f64);
-        "restart.server.datastore_objects", "objects fetched", "count", TIMED, NOT_RESTARTED, [server] => |r| Some(server(r)?.datastore_objects? as f64);
+        "cpu.restart_s", "CPU of a restart, s", "s", TIMED, NOT_RESTARTED, [shown(Work), compared] => |r| r.cpu_s;
+        "restart.server.cpu_s", "API server CPU, s", "s", TIMED, NOT_RESTARTED, [shown(RestartServer), compared] => |r| server(r)?.cpu_s;
+        "restart.server.rss_increase_bytes", "API server RSS increase, MB", "bytes", TIMED, NOT_RESTARTED, [shown(RestartServer), divided(1e6)] => |r| Some(server(r)?.rss_peak_bytes? as f64 - server(r)?.rss_before_bytes? as f64);
+        "restart.server.reads", "reads", "count", TIMED, NOT_RESTARTED, [shown(RestartServer), compared] => |r| Some(server(r)?.reads? as f64);
+        "restart.server.writes", "writes", "count", TIMED, NOT_RESTARTED, [shown(RestartServer), compared] => |r| Some(server(r)?.writes? as f64);
+        "restart.server.response_bytes", "answers, MB", "bytes", TIMED, NOT_RESTARTED, [shown(RestartServer), compared, divided(1e6)] => |r| Some(server(r)?.response_bytes? as f64);
+        "restart.server.datastore_reads", "datastore reads", "count", TIMED, NOT_RESTARTED, [shown(RestartServer)] => |r| Some(server(r)?.datastore_reads? as f64);
+        "restart.server.datastore_objects", "objects fetched", "count", TIMED, NOT_RESTARTED, [shown(RestartServer)] => |r| Some(server(r)?.datastore_objects? as f64);
     }
 }
 

@@ -4,6 +4,7 @@
 //! buckets. Leaves to others: memory (`of_memory`), restarts (`of_restart`).
 
 use crate::metric::Metric;
+use crate::metric::Shown::{self, Foreign, Requests, Unhealthy, Work};
 use crate::model::bystanders::Found;
 use crate::model::cell::Kind;
 use crate::model::histogram::Buckets;
@@ -52,12 +53,15 @@ const NOT_RESTARTED: &str = "only with --server-restart, in memory runs at the l
 const NO_KERNEL: &str =
     "only timed runs are judged by what else the machine did, and the kernel may not tell it";
 
+/// Memory for each foreign object.
+pub(super) const FOREIGN_BYTES: &str = "bystanders.bytes_per_object";
+
 /// In the order of the tables.
 pub(super) fn metrics() -> Vec<Metric> {
     figures! { Run
-        "spawn_to_canary_ms", "start to first object observed, ms", "ms", TIMED, NO_OBJECT, [work, compared] => |r| r.spawn_to_canary_ms;
-        "convergence.drain_s", "time to drain, s", "s", TIMED, NOT_ALL_READY, [work, compared] => |r| r.convergence.as_ref()?.drain_s;
-        "convergence.offered_per_s", "offered, objects/s", "1/s", TIMED, NO_OBJECT, [work, higher] => |r| Some(r.convergence.as_ref()?.offered_per_s);
+        "spawn_to_canary_ms", "start to first object observed, ms", "ms", TIMED, NO_OBJECT, [shown(Work), compared] => |r| r.spawn_to_canary_ms;
+        "convergence.drain_s", "time to drain, s", "s", TIMED, NOT_ALL_READY, [shown(Work), compared] => |r| r.convergence.as_ref()?.drain_s;
+        "convergence.offered_per_s", "offered, objects/s", "1/s", TIMED, NO_OBJECT, [shown(Work), higher] => |r| Some(r.convergence.as_ref()?.offered_per_s);
         "convergence.censored", "not ready at the deadline", "count", BUSY, NO_OBJECT, [] => |r| Some(r.convergence.as_ref()?.censored as f64);
         "convergence.saturated", "backlog kept growing (1) or not (0)", "count", BUSY, NO_OBJECT, [] => |r| Some(f64::from(u8::from(r.convergence.as_ref()?.saturated)));
         "convergence.observed.p50_ms", "observed P50, ms", "ms", RATE, NO_OBJECT, [compared] => |r| Some(observed(r)?.p50_ms);
@@ -69,58 +73,58 @@ pub(super) fn metrics() -> Vec<Metric> {
         "convergence.ready.p99_ms", "ready P99, ms", "ms", RATE, NO_OBJECT, [] => |r| Some(ready(r)?.p99_ms);
         "convergence.ready.max_ms", "ready max, ms", "ms", RATE, NO_OBJECT, [] => |r| Some(ready(r)?.max_ms);
 
-        "cpu.converge_s", "CPU to converge, s", "s", BUSY, NO_OBJECT, [work, compared] => |r| r.converge_cpu_s;
-        "cpu.idle_ms_per_minute", "CPU idle, ms/min", "ms/min", QUIET, UNSETTLED, [work, compared] => |r| Some(per_minute(idle(r)?, idle(r)?.cpu_s * 1_000.0));
-        "cpu.idle_context_switches_per_s", "context switches idle, /s", "1/s", QUIET, NO_SWITCHES, [work] => |r| Some(idle(r)?.context_switches? as f64 / idle(r)?.window_s);
-        "api_server_cpu_s", "API server CPU, s", "s", BUSY, NOT_OURS, [work, compared] => |r| r.api_server_cpu_s;
-        "controllers_cpu_s", "kube-controller-manager CPU, s", "s", TIMED, NO_MANAGER, [work] => |r| r.controllers_cpu_s;
-        "deletion.gone_s", "deletion with all children, s", "s", TIMED, NOT_DELETED, [work, compared] => |r| Some(r.deletion?.gone_s);
-        "deletion.cpu_s", "CPU of the deletion, s", "s", TIMED, NOT_DELETED, [work] => |r| r.deletion?.cpu_s;
-        "deletion.api_server_cpu_s", "API server CPU of the deletion, s", "s", TIMED, NOT_DELETED, [work] => |r| r.deletion?.api_server_cpu_s;
-        "deletion.controllers_cpu_s", "kube-controller-manager CPU of the deletion, s", "s", TIMED, NOT_DELETED, [work] => |r| r.deletion?.controllers_cpu_s;
+        "cpu.converge_s", "CPU to converge, s", "s", BUSY, NO_OBJECT, [shown(Work), compared] => |r| r.converge_cpu_s;
+        "cpu.idle_ms_per_minute", "CPU idle, ms/min", "ms/min", QUIET, UNSETTLED, [shown(Work), compared] => |r| Some(per_minute(idle(r)?, idle(r)?.cpu_s * 1_000.0));
+        "cpu.idle_context_switches_per_s", "context switches idle, /s", "1/s", QUIET, NO_SWITCHES, [shown(Work)] => |r| Some(idle(r)?.context_switches? as f64 / idle(r)?.window_s);
+        "api_server_cpu_s", "API server CPU, s", "s", BUSY, NOT_OURS, [shown(Work), compared] => |r| r.api_server_cpu_s;
+        "controllers_cpu_s", "kube-controller-manager CPU, s", "s", TIMED, NO_MANAGER, [shown(Work)] => |r| r.controllers_cpu_s;
+        "deletion.gone_s", "deletion with all children, s", "s", TIMED, NOT_DELETED, [shown(Work), compared] => |r| Some(r.deletion?.gone_s);
+        "deletion.cpu_s", "CPU of the deletion, s", "s", TIMED, NOT_DELETED, [shown(Work)] => |r| r.deletion?.cpu_s;
+        "deletion.api_server_cpu_s", "API server CPU of the deletion, s", "s", TIMED, NOT_DELETED, [shown(Work)] => |r| r.deletion?.api_server_cpu_s;
+        "deletion.controllers_cpu_s", "kube-controller-manager CPU of the deletion, s", "s", TIMED, NOT_DELETED, [shown(Work)] => |r| r.deletion?.controllers_cpu_s;
 
-        "datastore.written_bytes_per_object", "datastore written per object, KB", "bytes/object", TIMED, NO_DATASTORE, [work, compared, divided(1e3)] => |r| per_object(r, r.datastore?.written_bytes?);
-        "datastore.revisions_per_object", "datastore revisions per object", "1/object", TIMED, NO_DATASTORE, [work] => |r| per_object(r, r.datastore?.revisions?);
-        "datastore.size_bytes", "datastore size, MB", "bytes", TIMED, NO_DATASTORE, [work, divided(1e6)] => |r| Some(r.datastore?.size_bytes? as f64);
+        "datastore.written_bytes_per_object", "datastore written per object, KB", "bytes/object", TIMED, NO_DATASTORE, [shown(Work), compared, divided(1e3)] => |r| per_object(r, r.datastore?.written_bytes?);
+        "datastore.revisions_per_object", "datastore revisions per object", "1/object", TIMED, NO_DATASTORE, [shown(Work)] => |r| per_object(r, r.datastore?.revisions?);
+        "datastore.size_bytes", "datastore size, MB", "bytes", TIMED, NO_DATASTORE, [shown(Work), divided(1e6)] => |r| Some(r.datastore?.size_bytes? as f64);
 
-        "gc_pause.count", "GC pauses", "count", TIMED, NO_GC, [work] => |r| Some(pauses(r)?.count() as f64);
-        "gc_pause.p99_ms", "GC pause P99, ms (bucket)", "ms", TIMED, NO_PAUSE, [work] => |r| pauses(r)?.quantile_ms(0.99);
-        "gc_pause.max_ms", "GC pause max, ms (bucket)", "ms", TIMED, NO_PAUSE, [work] => |r| pauses(r)?.max_ms();
+        "gc_pause.count", "GC pauses", "count", TIMED, NO_GC, [shown(Work)] => |r| Some(pauses(r)?.count() as f64);
+        "gc_pause.p99_ms", "GC pause P99, ms (bucket)", "ms", TIMED, NO_PAUSE, [shown(Work)] => |r| pauses(r)?.quantile_ms(0.99);
+        "gc_pause.max_ms", "GC pause max, ms (bucket)", "ms", TIMED, NO_PAUSE, [shown(Work)] => |r| pauses(r)?.max_ms();
         "gc_pause.total_ms", "GC pauses together, ms (a lower bound)", "ms", TIMED, NO_GC, [] => |r| Some(r.gc_pauses.as_ref()?.total_s? * 1_000.0);
 
-        "requests.writes_per_object", "write requests per object", "1/object", COUNTED, NO_COUNT, [work, compared, limited(0.1)] => |r| per_object(r, r.requests.as_ref()?.writes());
-        "requests.reads_per_object", "read requests per object", "1/object", COUNTED, NO_COUNT, [work, compared, limited(0.1)] => |r| per_object(r, r.requests.as_ref()?.reads());
-        "requests.wire_bytes_per_object", "bytes on the wire per object, KB", "bytes/object", COUNTED, NO_SIZES, [work, compared, divided(1e3)] => |r| per_object(r, r.requests.as_ref()?.wire_bytes()?);
-        "requests.idle_writes_per_minute", "idle write requests, /min", "1/min", COUNTED, UNSETTLED, [work, limited(1.0)] => |r| idle_requests(r, RequestCounts::writes);
-        "requests.idle_reads_per_minute", "idle read requests, /min", "1/min", COUNTED, UNSETTLED, [work, limited(1.0)] => |r| idle_requests(r, RequestCounts::reads);
-        "write_span.p50_ms", "first to last write of an object P50, ms", "ms", AUDITED, NO_AUDIT, [audited] => |r| Some(r.write_spans.as_ref()?.quantiles()?.p50_ms);
-        "write_span.p99_ms", "first to last write of an object P99, ms", "ms", AUDITED, NO_AUDIT, [audited, compared] => |r| Some(r.write_spans.as_ref()?.quantiles()?.p99_ms);
+        "requests.writes_per_object", "write requests per object", "1/object", COUNTED, NO_COUNT, [shown(Work), compared, limited(0.1)] => |r| per_object(r, r.requests.as_ref()?.writes());
+        "requests.reads_per_object", "read requests per object", "1/object", COUNTED, NO_COUNT, [shown(Work), compared, limited(0.1)] => |r| per_object(r, r.requests.as_ref()?.reads());
+        "requests.wire_bytes_per_object", "bytes on the wire per object, KB", "bytes/object", COUNTED, NO_SIZES, [shown(Work), compared, divided(1e3)] => |r| per_object(r, r.requests.as_ref()?.wire_bytes()?);
+        "requests.idle_writes_per_minute", "idle write requests, /min", "1/min", COUNTED, UNSETTLED, [shown(Work), limited(1.0)] => |r| idle_requests(r, RequestCounts::writes);
+        "requests.idle_reads_per_minute", "idle read requests, /min", "1/min", COUNTED, UNSETTLED, [shown(Work), limited(1.0)] => |r| idle_requests(r, RequestCounts::reads);
+        "write_span.p50_ms", "first to last write of an object P50, ms", "ms", AUDITED, NO_AUDIT, [shown(Requests)] => |r| Some(r.write_spans.as_ref()?.quantiles()?.p50_ms);
+        "write_span.p99_ms", "first to last write of an object P99, ms", "ms", AUDITED, NO_AUDIT, [shown(Requests), compared] => |r| Some(r.write_spans.as_ref()?.quantiles()?.p99_ms);
 
-        "reconcile.count", "reconcile calls", "count", TIMED, NO_OBJECT, [work] => |r| Some(calls(r)?.count() as f64);
-        "reconcile.p50_ms", "reconcile P50, ms (bucket)", "ms", TIMED, NO_OBJECT, [work] => |r| calls(r)?.quantile_ms(0.50);
-        "reconcile.p99_ms", "reconcile P99, ms (bucket)", "ms", TIMED, NO_OBJECT, [work] => |r| calls(r)?.quantile_ms(0.99);
+        "reconcile.count", "reconcile calls", "count", TIMED, NO_OBJECT, [shown(Work)] => |r| Some(calls(r)?.count() as f64);
+        "reconcile.p50_ms", "reconcile P50, ms (bucket)", "ms", TIMED, NO_OBJECT, [shown(Work)] => |r| calls(r)?.quantile_ms(0.50);
+        "reconcile.p99_ms", "reconcile P99, ms (bucket)", "ms", TIMED, NO_OBJECT, [shown(Work)] => |r| calls(r)?.quantile_ms(0.99);
         "reconcile.max_ms", "reconcile max, ms (bucket)", "ms", TIMED, NO_BOUND, [] => |r| calls(r)?.max_ms();
         "reconcile.errors", "reconcile errors", "count", TIMED, NO_COUNTER, [] => |r| Some(r.reconcile.as_ref()?.errors? as f64);
 
         "bystanders.objects", "foreign objects", "count", QUIET, NOT_ASKED, [] => |r| found(r, |found| found.objects);
         "bystanders.in_memory", "foreign objects found in its memory", "count", QUIET, NOT_ASKED, [compared, limited(0.0)] => |r| found(r, |found| found.in_memory);
-        "bystanders.bytes_per_object", "bytes for each foreign object", "bytes/object", QUIET, NOT_ASKED, [foreign, compared, limited(100.0)] => bytes_per_foreign_object;
-        "bystanders.cpu_us_per_change", "CPU for each change of one, µs", "µs", QUIET, NOT_ASKED, [foreign, compared] => |r| r.changed_bystanders?.cpu_us_per_change();
-        "bystanders.requests_per_change", "requests for each 1,000 changes", "1/change", QUIET, NOT_ASKED, [foreign, compared, divided(1e-3), limited(0.1)] => |r| r.changed_bystanders?.requests_per_change();
+        FOREIGN_BYTES, "bytes for each foreign object", "bytes/object", QUIET, NOT_ASKED, [shown(Foreign), compared, limited(100.0)] => bytes_per_foreign_object;
+        "bystanders.cpu_us_per_change", "CPU for each change of one, µs", "µs", QUIET, NOT_ASKED, [shown(Foreign), compared] => |r| r.changed_bystanders?.cpu_us_per_change();
+        "bystanders.requests_per_change", "requests for each 1,000 changes", "1/change", QUIET, NOT_ASKED, [shown(Foreign), compared, divided(1e-3), limited(0.1)] => |r| r.changed_bystanders?.requests_per_change();
 
-        "unhealthy.most_requests_per_s", "requests/s, highest in any 5 s", "1/s", TROUBLE, HEALTHY, [trouble, compared] => |r| Some(r.fault_response?.most_requests_per_s);
-        "unhealthy.last_requests_per_s", "requests/s, in the last 5 s", "1/s", TROUBLE, HEALTHY, [trouble, compared] => |r| Some(r.fault_response?.last_requests_per_s);
+        "unhealthy.most_requests_per_s", "requests/s, highest in any 5 s", "1/s", TROUBLE, HEALTHY, [shown(Unhealthy), compared] => |r| Some(r.fault_response?.most_requests_per_s);
+        "unhealthy.last_requests_per_s", "requests/s, in the last 5 s", "1/s", TROUBLE, HEALTHY, [shown(Unhealthy), compared] => |r| Some(r.fault_response?.last_requests_per_s);
         "unhealthy.ready", "ready all the same", "count", TROUBLE, HEALTHY, [] => |r| Some(r.fault_response?.ready as f64);
 
-        "update_storm.typically_behind", "generations behind, median of rounds", "count", STORM, NO_STORM, [storm, compared] => |r| Some(r.update_storm?.typically_behind as f64);
-        "update_storm.most_behind", "generations behind, maximum", "count", STORM, NO_STORM, [storm, compared] => |r| Some(r.update_storm?.most_behind as f64);
-        "update_storm.caught_up_ms", "time to catch up after the last update, ms", "ms", STORM, NO_STORM, [storm, compared] => |r| r.update_storm?.caught_up_ms;
-        "update_storm.writes_per_update", "writes per update", "1/update", STORM, NO_STORM, [storm, compared] => |r| per_update(r.update_storm?, r.requests.as_ref()?.writes());
-        "update_storm.reads_per_update", "reads per update", "1/update", STORM, NO_STORM, [storm, compared] => |r| per_update(r.update_storm?, r.requests.as_ref()?.reads());
+        "update_storm.typically_behind", "generations behind, median of rounds", "count", STORM, NO_STORM, [shown(Shown::UpdateStorm), compared] => |r| Some(r.update_storm?.typically_behind as f64);
+        "update_storm.most_behind", "generations behind, maximum", "count", STORM, NO_STORM, [shown(Shown::UpdateStorm), compared] => |r| Some(r.update_storm?.most_behind as f64);
+        "update_storm.caught_up_ms", "time to catch up after the last update, ms", "ms", STORM, NO_STORM, [shown(Shown::UpdateStorm), compared] => |r| r.update_storm?.caught_up_ms;
+        "update_storm.writes_per_update", "writes per update", "1/update", STORM, NO_STORM, [shown(Shown::UpdateStorm), compared] => |r| per_update(r.update_storm?, r.requests.as_ref()?.writes());
+        "update_storm.reads_per_update", "reads per update", "1/update", STORM, NO_STORM, [shown(Shown::UpdateStorm), compared] => |r| per_update(r.update_storm?, r.requests.as_ref()?.reads());
 
         "server_restart.back_s", "API server back after its restart, s", "s", QUIET, NOT_RESTARTED, [] => |r| Some(r.server_restart?.back_s);
-        "server_restart.working_s", "first new object observed after a restart of the API server, s", "s", QUIET, NOT_RESTARTED, [work, compared] => |r| Some(r.server_restart?.working_s);
-        "server_restart.cpu_s", "CPU of a restart of the API server, s", "s", QUIET, NOT_RESTARTED, [work, compared] => |r| r.server_restart?.cpu_s;
+        "server_restart.working_s", "first new object observed after a restart of the API server, s", "s", QUIET, NOT_RESTARTED, [shown(Work), compared] => |r| Some(r.server_restart?.working_s);
+        "server_restart.cpu_s", "CPU of a restart of the API server, s", "s", QUIET, NOT_RESTARTED, [shown(Work), compared] => |r| r.server_restart?.cpu_s;
 
         "soak.events", "watch events of the soak", "count", QUIET, NO_SOAK, [] => |r| Some(r.soak?.events as f64);
         "soak.seconds", "length of the soak, s", "s", QUIET, NO_SOAK, [] => |r| Some(r.soak?.seconds);

@@ -91,7 +91,6 @@ fn complete() -> Run {
         churn: phase(4_000),
         after_soak: phase(5_000),
         deleted: phase(6_000),
-        restart: None,
         server_restart: phase(9_000),
     };
     run.restarts = vec![restart(7_000), restart(8_000), restart(20_000)];

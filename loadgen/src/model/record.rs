@@ -257,8 +257,6 @@ pub struct PhaseMemory {
     /// Settled after the soak.
     pub after_soak: Option<Sampled>,
     pub deleted: Option<Sampled>,
-    /// Settled after the last restart.
-    pub restart: Option<Sampled>,
     /// Settled after the API server was restarted, with the peak since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_restart: Option<Sampled>,

@@ -80,12 +80,14 @@ fn measurable(figure: f64) -> String {
 fn cost(summary: &Summary, row: Row, objects: usize) -> Option<Vec<String>> {
     let cells = summary.subjects.iter().map(|subject| {
         let runs = subject.runs_of(row.kind, objects);
-        let runs = runs.filter(|run| run.valid && run.value(row.name()).is_some());
-        // Memory with and without them is that after a restart.
-        let unsettled = runs
-            .map(|run| metric::did_not_settle(run, "memory.restart"))
+        let runs: Vec<_> = runs
+            .filter(|run| run.valid && run.value(row.name()).is_some())
             .collect();
-        Some(words(row.value(subject, objects)?, unsettled))
+        let unsettled = runs
+            .iter()
+            .filter(|run| metric::did_not_settle(run, row.name()));
+        let figure = measurable(row.value(subject, objects)?);
+        Some(rows::with_unsettled(figure, unsettled.count(), runs.len()))
     });
     let cells: Vec<Option<String>> = cells.collect();
     let measured = cells.iter().any(Option::is_some);
@@ -97,12 +99,6 @@ fn cost(summary: &Summary, row: Row, objects: usize) -> Option<Vec<String>> {
             .chain(cells)
             .collect()
     })
-}
-
-/// A figure, and how many of its runs were sampled before the subject had settled.
-fn words(figure: f64, unsettled: Vec<bool>) -> String {
-    let count = unsettled.iter().filter(|unsettled| **unsettled).count();
-    rows::with_unsettled(measurable(figure), count, unsettled.len())
 }
 
 /// What was found of a kind in the run of a subject that held the most.
@@ -121,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_cost_below_what_restarts_differ_by_is_no_figure() {
-        let words = |bytes, unsettled: usize| words(bytes, vec![unsettled > 0, false]);
+        let words = |bytes, unsettled| rows::with_unsettled(measurable(bytes), unsettled, 2);
         assert_eq!(words(3_891.0, 0), "3,891");
         assert_eq!(words(3_891.0, 1), "3,891 (did not settle: 1 of 2)");
         assert_eq!(words(-1_188.0, 0), "none measurable (-1188)");

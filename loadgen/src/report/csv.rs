@@ -20,7 +20,7 @@ pub fn file(summary: &Summary) -> anyhow::Result<Vec<u8>> {
     writer.write_record(HEADER)?;
     for subject in &summary.subjects {
         for metric in metric::all() {
-            let Some(value) = metric::of_subject(subject, &metric.id) else {
+            let Some(value) = metric.of_subject(subject) else {
                 continue;
             };
             let (id, value) = (subject.id(), value.to_string());

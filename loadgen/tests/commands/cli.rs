@@ -50,10 +50,10 @@ fn every_figure_is_listed_by_the_name_that_limits_use() {
         writes["runs"],
         serde_json::json!(["memory", "request-count"])
     );
-    assert_eq!(
-        loadgen(&["metrics", "nothing-has-this"]).status.code(),
-        Some(1)
-    );
+    let none = loadgen(&["metrics", "nothing-has-this"]);
+    assert_eq!(none.status.code(), Some(1));
+    assert!(none.stdout.is_empty());
+    assert!(stderr(&none).starts_with("error: no figure has \"nothing-has-this\""));
 }
 
 fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {

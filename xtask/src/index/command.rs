@@ -32,16 +32,15 @@ pub fn run(args: IndexArgs) -> anyhow::Result<ExitCode> {
     let shown = path.display();
     let text =
         std::fs::read_to_string(&path).map_err(|error| Usage(format!("{shown}: {error}")))?;
-    let table = index::markdown(&args.dir)?;
-    let updated = INDEX.replace(&text, None, &table).ok_or_else(|| {
+    let index = index::of(&args.dir)?;
+    let updated = INDEX.replace(&text, None, &index.markdown).ok_or_else(|| {
         let (begin, end) = (INDEX.begin(None), INDEX.end());
         Usage(format!(
             "{shown}: no lines {begin:?} and {end:?}; add them where the index belongs"
         ))
     })?;
-    let page = index::html(&args.dir)?;
     let mut is_current = true;
-    for (name, made) in [(README, updated), (PAGE, page)] {
+    for (name, made) in [(README, updated), (PAGE, index.html)] {
         let path = args.dir.join(name);
         // One that is not there is not current.
         let found = std::fs::read_to_string(&path).unwrap_or_default();

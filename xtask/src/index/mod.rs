@@ -26,34 +26,20 @@ const UNKNOWN: &str = "–";
 /// Pages that a reader is sent to, the best first.
 const PAGES: [&str; 3] = ["report.md", "restarts.md", "README.md"];
 
-/// The page for people.
-///
-/// # Errors
-/// As for [`markdown`].
-pub fn html(results: &Path) -> anyhow::Result<String> {
-    let names = folders(results)?;
-    let questions = questions(results, &names)?;
-    let mut entries = Vec::new();
-    for name in names {
-        let folder = results.join(&name);
-        let facts = Facts::read(&folder)?;
-        let asked = questions.get(&name).cloned().or_else(|| facts.question());
-        let setting = [facts.commit(), facts.date(), facts.machine()];
-        entries.push(Entry {
-            question: asked.unwrap_or_else(|| name.clone()),
-            setting: setting.into_iter().flatten().collect::<Vec<_>>().join(", "),
-            page: main_page(&folder),
-            name,
-        });
-    }
-    page::page(results, &entries)
+/// The index of a folder of results, as its two documents.
+#[derive(Debug)]
+pub struct Index {
+    /// The table, as Markdown.
+    pub markdown: String,
+    /// The page for people.
+    pub html: String,
 }
 
-/// The table, as Markdown.
+/// Reads every folder, once.
 ///
 /// # Errors
 /// `Usage` where `questions.toml` names a folder that is not there; a folder cannot be read.
-pub fn markdown(results: &Path) -> anyhow::Result<String> {
+pub fn of(results: &Path) -> anyhow::Result<Index> {
     let names = folders(results)?;
     let questions = questions(results, &names)?;
     let header = [
@@ -66,12 +52,32 @@ pub fn markdown(results: &Path) -> anyhow::Result<String> {
         "invalid",
         "`loadgen verify`",
     ];
-    let mut text = line(&header.map(str::to_owned));
-    text.push_str("|---|---|---|---|---|---:|---:|---|\n");
-    for name in &names {
-        text.push_str(&line(&row(results, name, questions.get(name))?));
+    let mut markdown = line(&header.map(str::to_owned));
+    markdown.push_str("|---|---|---|---|---|---:|---:|---|\n");
+    let mut entries = Vec::new();
+    for name in names {
+        let folder = results.join(&name);
+        let facts = Facts::read(&folder)?;
+        let question = questions.get(&name).cloned().or_else(|| facts.question());
+        let page = main_page(&folder);
+        let said = word_of_verify(&folder, facts.schema())?;
+        markdown.push_str(&line(&row(
+            &name,
+            &facts,
+            question.as_ref(),
+            page.as_ref(),
+            said,
+        )));
+        let setting = [facts.commit(), facts.date(), facts.machine()];
+        entries.push(Entry {
+            question: question.unwrap_or_else(|| name.clone()),
+            setting: setting.into_iter().flatten().collect::<Vec<_>>().join(", "),
+            page,
+            name,
+        });
     }
-    Ok(text)
+    let html = page::page(results, &entries)?;
+    Ok(Index { markdown, html })
 }
 
 fn line(cells: &[String]) -> String {
@@ -130,25 +136,29 @@ fn questions(results: &Path, names: &[String]) -> anyhow::Result<BTreeMap<String
     }
 }
 
-fn row(results: &Path, name: &str, question: Option<&String>) -> anyhow::Result<[String; 8]> {
-    let folder = results.join(name);
-    let facts = Facts::read(&folder)?;
-    let link = match main_page(&folder) {
+fn row(
+    name: &str,
+    facts: &Facts,
+    question: Option<&String>,
+    page: Option<&String>,
+    word_of_verify: Option<String>,
+) -> [String; 8] {
+    let link = match page {
         Some(page) => format!("[{name}]({name}/{page})"),
         None => name.to_owned(),
     };
     let known = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.to_owned());
     let count = |count: Option<usize>| known(count.map(|count| count.to_string()));
-    Ok([
+    [
         link,
-        known(question.cloned().or_else(|| facts.question())),
+        known(question.cloned()),
         known(facts.commit()),
         known(facts.date()),
         known(facts.machine()),
         count(facts.runs.map(|runs| runs.all)),
         count(facts.runs.map(|runs| runs.invalid)),
-        known(word_of_verify(&folder, facts.schema())?),
-    ])
+        known(word_of_verify),
+    ]
 }
 
 /// The page of a folder, or the first of its Markdown files.

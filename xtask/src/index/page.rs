@@ -70,16 +70,14 @@ fn section(results: &Path, n: usize, entry: &Entry) -> anyhow::Result<Markup> {
     };
     let answer = match answer(&text) {
         Some(answer) => Some(answer),
-        None => conclusion(&folder)?,
+        None => conclusion(&folder, entry.page.as_deref())?,
     };
     let link = match text.is_empty() {
         true => entry.page.clone(),
         false => Some("report.html".to_owned()),
     };
-    let pictures = chart(&text).map(|(wide, phone)| {
-        let [wide, phone] = [Some(wide), phone].map(|one| Some(with_own_ids(one?, n)));
-        (wide.unwrap_or_default(), phone)
-    });
+    let own = |chart| with_own_ids(chart, n);
+    let pictures = chart(&text).map(|(wide, phone)| (own(wide), phone.map(own)));
     let drawn = drawn(&folder)?;
     Ok(html! {
         section id={ "f" (n) } {
@@ -122,17 +120,14 @@ fn answer(report: &str) -> Option<String> {
     (!says_nothing).then(|| answer.to_owned())
 }
 
-/// The sentence at the end of a report; of any other page its first one, as HTML.
-fn conclusion(folder: &Path) -> anyhow::Result<Option<String>> {
-    for name in super::PAGES {
-        let path = folder.join(name);
-        if path.is_file() {
-            let text =
-                std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-            return Ok(said(&text).map(|line| html! { (line) }.into_string()));
-        }
-    }
-    Ok(None)
+/// The sentence with which a page says what was measured of so many objects, as HTML.
+fn conclusion(folder: &Path, page: Option<&str>) -> anyhow::Result<Option<String>> {
+    let Some(page) = page else {
+        return Ok(None);
+    };
+    let path = folder.join(page);
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    Ok(said(&text).map(|line| html! { (line) }.into_string()))
 }
 
 fn said(page: &str) -> Option<&str> {

@@ -31,7 +31,7 @@ impl Results {
 
     /// The lines below the header.
     fn lines(&self) -> Vec<String> {
-        let text = markdown(&self.0).expect("an index");
+        let text = of(&self.0).expect("an index").markdown;
         text.lines().skip(2).map(str::to_owned).collect()
     }
 }
@@ -116,9 +116,7 @@ fn questions_are_those_of_the_file_and_name_folders_that_are_there() {
     );
 
     let results = results.with(QUESTIONS, "gone = \"What?\"\n");
-    let error = markdown(&results.0)
-        .expect_err("no such folder")
-        .to_string();
+    let error = of(&results.0).expect_err("no such folder").to_string();
     assert!(error.contains("there is no folder"), "{error}");
     assert!(error.contains("/gone; remove its line"), "{error}");
 }

@@ -27,7 +27,6 @@ pub async fn run(session: &mut Session<'_>, times: u32, quiet: Quiet) -> Result<
             1 => reason,
             _ => format!("restart {n}: {reason}"),
         })?;
-        session.run.memory.restart = restart.memory;
         session.run.restarts.push(restart);
     }
     Ok(())

@@ -28,17 +28,8 @@ pub async fn run(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reason> 
         .setting
         .timeout(session.cell.objects, &Pace::Burst)
         .deadline;
-    let observed = session.wait_until(Instant::now() + within, |t| {
-        t.canary.observed_ns().is_some()
-    });
-    if !observed.await? {
-        return Err(format!(
-            "{}: {} did not observe a new object within {} s after the API server was back",
-            name,
-            session.subject.id(),
-            within.as_secs()
-        ));
-    }
+    let found_again = ready::started(session, within).await;
+    found_again.map_err(|reason| format!("{name}: {reason}"))?;
     let working_s = began.elapsed().as_secs_f64();
     let waited = settle(session, name, Rule::of(quiet)).await?;
     session.run.memory.server_restart = session.settled(quiet, waited.settled);
