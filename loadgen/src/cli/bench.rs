@@ -64,7 +64,7 @@ pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
         scenario.ready_delay_ms = args.ready_delay_ms.unwrap_or(scenario.ready_delay_ms);
     }
     if args.dry_run {
-        return dry_run::run(&args, &plan, workload.scenario.object_bytes);
+        return dry_run::run(&args, &plan, &workload);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -115,7 +115,7 @@ async fn measure(
         progress: progress.clone(),
         bursts_only: args.only_bursts(),
         bounds: Bounds::default(),
-        asked: args.asked(),
+        asked: args.asked(&workload.steps),
         bystanders: args.bystanders.clone().unwrap_or_default().0,
         attempts: plan::attempts(&args),
         overlap: plan.overlap,

@@ -45,6 +45,8 @@ pub struct Generator {
     pub pace: Pace,
     /// Those that it is done to.
     pub objects: Range<usize>,
+    /// How many requests there are: beyond the last object the first one has its turn again.
+    pub requests: usize,
 }
 
 impl Generator {
@@ -60,21 +62,23 @@ impl Generator {
         let (halt, halting) = watch::channel(false);
         let next = Arc::new(AtomicUsize::new(0));
         let mut senders = JoinSet::new();
-        for _ in 0..CONNECTIONS.min(self.objects.len()) {
+        for _ in 0..CONNECTIONS.min(self.requests) {
             let (offer, next, mut halting) = (self.clone(), next.clone(), halting.clone());
             senders.spawn(async move {
                 loop {
                     let nth = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(index) = offer.objects.clone().nth(nth) else {
+                    if nth >= offer.requests {
                         return;
-                    };
+                    }
+                    let objects = offer.objects.len().max(1);
+                    let (turn, index) = (nth / objects, offer.objects.start + nth % objects);
                     let due = start + offer.pace.due(nth);
                     tokio::select! {
                         biased;
                         _ = halting.wait_for(|halted| *halted) => return,
                         () = sleep_until(due) => {}
                     }
-                    offer.send_one(index, due).await;
+                    offer.send_one(index, turn as u64, due).await;
                 }
             });
         }
@@ -88,14 +92,17 @@ impl Generator {
         all_answered.await;
     }
 
-    async fn send_one(&self, index: usize, due: Instant) {
+    async fn send_one(&self, index: usize, turn: u64, due: Instant) {
         let part = self.scenario.part_of(index);
         let name = part.resource.object_name(index);
-        let body = self.body(part, &name, index);
+        let body = self.body(part, &name, index, turn);
         let sent = Instant::now();
         {
             let (intended_ns, sent_ns) = (self.journal.ns(due), self.journal.ns(sent));
             self.journal.timeline().change(index, |object| {
+                if turn > 0 {
+                    object.begin_wave();
+                }
                 object.intended_ns = Some(intended_ns);
                 object.sent_ns = Some(sent_ns);
             });
@@ -129,11 +136,16 @@ impl Generator {
         part: &Scenario,
         name: &str,
         index: usize,
+        turn: u64,
     ) -> Result<(String, Vec<u8>), template::Error> {
         let whole = |body| (String::new(), body);
         match (self.act, &self.readiness) {
             (Act::Create, _) => part.object(name, index, self.seed).map(whole),
-            (Act::Update(wave), _) => part.update(name, index, self.seed, wave).map(whole),
+            (Act::Update(wave), _) => {
+                // Other numbers than those of further waves, which count from 1 on.
+                let content = wave + (turn << 32);
+                part.update(name, index, self.seed, content).map(whole)
+            }
             (Act::Child(ready), Some(readiness)) => {
                 readiness.status(&part.resource.namespace, name, ready)
             }

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::load::generator::Act;
 use crate::load::object::{Failed, Object, Observation};
 use crate::model::samples::{Sample, Samples};
 use crate::model::workload::{CANARY, canary};
@@ -23,6 +24,8 @@ pub struct Timeline {
     /// The waves that have ended.
     ended: Samples,
     wave_ended: bool,
+    /// Whether nothing is kept of a wave once the next one begins.
+    pub forgets_ended: bool,
     pub canary: Object,
     /// How many canaries there are beside the first; the last one is [`Timeline::canary`].
     further_canaries: usize,
@@ -165,33 +168,19 @@ impl Timeline {
         self.last_event_ns = now_ns;
     }
 
-    /// Starts a wave: neither the send times nor what was seen of the last generation count.
-    pub fn begin_wave(&mut self) {
-        self.begin_wave_of(0..self.objects.len());
-    }
-
-    /// The same for some of the objects.
-    pub fn begin_wave_of(&mut self, part: Range<usize>) {
-        self.begin(part, Object::begin_wave);
-    }
-
-    /// Starts a wave on the same objects: what is seen from here on counts, of any generation.
-    pub fn begin_flip(&mut self) {
-        self.begin(0..self.objects.len(), Object::begin_flip);
-    }
-
-    /// Starts a wave without objects.
-    pub fn begin_again(&mut self) {
-        self.begin_again_of(0..self.objects.len());
-    }
-
-    /// The same for some of the objects.
-    pub fn begin_again_of(&mut self, part: Range<usize>) {
-        self.begin(part, |object| *object = Object::default());
-    }
-
-    fn begin(&mut self, part: Range<usize>, begin: impl Fn(&mut Object)) {
+    /// Starts a wave of what is done to some of the objects: only what is seen from here on counts.
+    pub fn begin(&mut self, act: Act, part: Range<usize>) {
+        let begin = match act {
+            // Neither the send times nor what was seen of the last generation count.
+            Act::Update(_) => Object::begin_wave,
+            // What is seen counts, of any generation.
+            Act::Child(_) => Object::begin_flip,
+            Act::Create | Act::Delete => |object: &mut Object| *object = Object::default(),
+        };
         self.end_wave();
+        if self.forgets_ended {
+            self.ended.waves.clear();
+        }
         self.wave_ended = false;
         self.part = part;
         let objects = self.objects.get_mut(self.part.clone());
@@ -259,18 +248,14 @@ impl Timeline {
     }
 
     /// Ends the wave for the evidence: what is seen from here on is not among its samples. Returns
-    /// them; does nothing where the wave has ended already.
+    /// them; does nothing where the wave has ended already, or nothing was sent.
     pub fn end_wave(&mut self) -> &[Sample] {
-        if !self.wave_ended {
+        let sent = |object: &Object| object.intended_ns.is_some();
+        if !self.wave_ended && self.in_wave().iter().any(sent) {
             self.ended.waves.push(self.wave());
             self.wave_ended = true;
         }
         self.ended.waves.last().map_or(&[], Vec::as_slice)
-    }
-
-    /// Forgets the samples of the waves that have ended, where no evidence is kept.
-    pub fn forget_ended(&mut self) {
-        self.ended.waves.clear();
     }
 
     /// Ends the wave; all waves, as the evidence keeps them.
@@ -321,7 +306,7 @@ mod tests {
         let mut timeline = Timeline::of(1);
         timeline.change(0, |o| o.record(5, seen(1, true)));
         timeline.change(0, |o| o.acknowledge(6, 1));
-        timeline.begin_wave();
+        timeline.begin(super::Act::Update(1), 0..timeline.objects.len());
         timeline.change(0, |o| o.record(7, seen(1, true)));
         timeline.change(0, |o| o.acknowledge(8, 2));
         assert_eq!(
@@ -341,14 +326,14 @@ mod tests {
         let mut timeline = Timeline::of(4);
         (0..4).for_each(|index| timeline.change(index, |o| o.acknowledge(1, 1)));
         (0..4).for_each(|index| timeline.change(index, |o| o.record(2, seen(1, true))));
-        timeline.begin_again_of(1..3);
+        timeline.begin(super::Act::Create, 1..3);
         assert_eq!(timeline.progress(), Progress::default());
         timeline.change(0, |o| o.gone_ns = Some(3));
         timeline.change(2, |o| o.gone_ns = Some(4));
         assert_eq!(timeline.progress().gone, 1, "only those of the wave count");
         assert_eq!((timeline.in_wave().len(), timeline.wave().len()), (2, 2));
         assert!(timeline.objects()[3].ready_ns().is_some(), "as it was");
-        timeline.begin_wave();
+        timeline.begin(super::Act::Update(1), 0..timeline.objects.len());
         assert_eq!(timeline.in_wave().len(), 4);
     }
 
@@ -358,7 +343,7 @@ mod tests {
         timeline.change(0, |o| o.sent_ns = Some(1_500));
         assert_eq!(timeline.end_wave()[0].sent_us, Some(1));
         timeline.change(0, |o| o.sent_ns = Some(9_000));
-        timeline.begin_wave();
+        timeline.begin(super::Act::Update(1), 0..timeline.objects.len());
         timeline.change(0, |o| o.sent_ns = Some(12_000));
         let waves = &timeline.samples().waves;
         let sent: Vec<_> = waves.iter().map(|wave| wave[0].sent_us).collect();
@@ -427,11 +412,11 @@ mod tests {
                         timeline.change(i, |o| o.record(at, seen(generation, ready)));
                     }
                     Act::Gone(i) => timeline.change(i, |o| o.gone_ns = Some(at)),
-                    Act::Wave => timeline.begin_wave(),
-                    Act::WaveOf(from) => timeline.begin_wave_of(from..OBJECTS),
-                    Act::AgainOf(to) => timeline.begin_again_of(0..to),
-                    Act::Flip => timeline.begin_flip(),
-                    Act::Again => timeline.begin_again(),
+                    Act::Wave => timeline.begin(super::Act::Update(1), 0..OBJECTS),
+                    Act::WaveOf(from) => timeline.begin(super::Act::Update(1), from..OBJECTS),
+                    Act::AgainOf(to) => timeline.begin(super::Act::Create, 0..to),
+                    Act::Flip => timeline.begin(super::Act::Child(true), 0..OBJECTS),
+                    Act::Again => timeline.begin(super::Act::Create, 0..OBJECTS),
                 }
                 prop_assert_eq!(timeline.progress(), timeline.scan());
             }

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use crate::model::cell::{Cell, Kind};
 use crate::model::control_plane::ControlPlane;
+use crate::model::course::Course;
 use crate::model::plan::Plan;
-use crate::model::step::{Cost, Course, Rates};
+use crate::model::step::{Cost, Rates};
 
 /// Means over fast and slow subjects on two cores: 5,000 objects in 40 to 80 s.
 fn rates(control_plane: ControlPlane) -> Rates {
@@ -119,8 +120,8 @@ pub fn words(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::course::Asked;
     use crate::model::profile::{Profile, Timing};
-    use crate::model::step::Asked;
 
     #[test]
     fn times_are_rounded_for_people() {

@@ -4,6 +4,7 @@ pub mod bystanders;
 pub mod cell;
 pub mod conformance;
 pub mod control_plane;
+pub mod course;
 pub mod envelope;
 pub mod error;
 pub mod estimate;

@@ -28,7 +28,7 @@ pub const TWO_COLLECTIONS_S: u64 = 240;
 pub enum Profile {
     /// Sample after 10 s without events
     Quick,
-    /// As full, with churn and deletion in the first repeat only
+    /// As full, with an update of all objects and a deletion in the first repeat only
     Standard,
     /// Sample after 240 s without events and less than 1 % change in 30 s
     Full,
@@ -65,7 +65,7 @@ pub struct Timing {
     pub at_rate: AtRate,
     /// How long objects that cannot become healthy are watched.
     pub unhealthy_s: u64,
-    pub churn: Extent,
+    pub update: Extent,
     pub deletion: Extent,
 }
 
@@ -123,12 +123,12 @@ impl Timing {
                 // Five rates within 20 s for each subject, of the 3 minutes in all.
                 at_rate: AtRate::Seconds(3),
                 unhealthy_s: 30,
-                churn: Extent::Nowhere,
+                update: Extent::Nowhere,
                 // With 5,000 it takes 10 to 25 s per subject on 2 cores, of the 3 minutes in all.
                 deletion: Extent::UpTo(1_000),
             },
             Profile::Standard => Self {
-                churn: Extent::FirstRepeat,
+                update: Extent::FirstRepeat,
                 deletion: Extent::FirstRepeat,
                 ..Self::of(Profile::Full)
             },
@@ -144,16 +144,16 @@ impl Timing {
                 deleted_s: TWO_COLLECTIONS_S,
                 at_rate: AtRate::Objects(500),
                 unhealthy_s: 120,
-                churn: Extent::Everywhere,
+                update: Extent::Everywhere,
                 deletion: Extent::Everywhere,
             },
         }
     }
 
-    /// The same without churn and deletion.
+    /// The same without update and deletion.
     pub const fn bursts_only(self) -> Self {
         Self {
-            churn: Extent::Nowhere,
+            update: Extent::Nowhere,
             deletion: Extent::Nowhere,
             ..self
         }
@@ -182,7 +182,7 @@ impl Timing {
                 "profile quick: memory is sampled after 10 s without events (1 s at start, 4 s after a restart, 2 s after deletion), not after 240 s; caches and allocators may release memory later, and a subject in Go counts as not settled, because its collector runs every 2 minutes; each rate is offered for 3 s, not with 500 objects",
             ),
             Profile::Standard => Some(
-                "profile standard: churn and deletion are measured only in the first repeat at the largest size",
+                "profile standard: an update of all objects and their deletion are measured only in the first repeat at the largest size",
             ),
             Profile::Full => None,
         }

@@ -12,12 +12,12 @@ use tare_procstat::{CgroupMemory, Machine, Memory};
 use crate::model::bystanders::{Bystanders, Changed, Found};
 use crate::model::cell::Cell;
 use crate::model::conformance::Conformance;
+use crate::model::course::Asked;
 use crate::model::histogram::Buckets;
 use crate::model::latency::Latencies;
 use crate::model::machine_use::MachineUse;
 use crate::model::profile::Profile;
 use crate::model::request_counts::RequestCounts;
-use crate::model::step::Asked;
 use crate::model::subject::Subject;
 use crate::model::timestamp::now_rfc3339;
 use crate::model::workload::Scenario;
@@ -189,12 +189,40 @@ pub struct RunMachine {
 }
 
 /// A step with its begin and end, ms since the run began: the clock of the time series.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepSpan {
     pub step: String,
     pub from_ms: u64,
     pub to_ms: u64,
+    /// How its objects converged; of a step of the workload that has any, the last time of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<Convergence>,
+    /// What the operator needed for a step of the workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator: Option<Spent>,
+}
+
+/// What an operator needed for a step: its processes, or all of its pods.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Spent {
+    pub before_bytes: f64,
+    pub after_bytes: f64,
+    /// `None` where its source of memory does not tell it.
+    pub cpu_s: Option<f64>,
+}
+
+impl Spent {
+    /// What was spent between two readings.
+    pub fn between(before: Spent, after: Spent) -> Self {
+        let cpu_s = after.cpu_s.zip(before.cpu_s);
+        Self {
+            before_bytes: before.after_bytes,
+            after_bytes: after.after_bytes,
+            cpu_s: cpu_s.map(|(after, before)| (after - before).max(0.0)),
+        }
+    }
 }
 
 impl Run {

@@ -1,20 +1,23 @@
-//! The steps of a session: everything that is known about a step before it runs.
+//! The steps of every command: what is done to an operator and its objects, in one language.
 //!
-//! Guarantees: pure. A step's name, the cells that have it and its cost stand here and nowhere else
-//! (how long it waits: `model::profile`). Leaves to others: running it (`run::step` has one `match` over it).
+//! Guarantees: pure; a step that is read can be done, and everything that is known about one before it runs stands here
+//! (how long a bench waits in it: `model::profile`). Users write those with a `do`; the others are a bench's own. Leaves
+//! to others: which cells of a bench have which steps (`model::course`), and doing them (`run::step` has one `match`).
+
+use std::ops::Range;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::model::cell::{Cell, Kind};
-use crate::model::profile::{TWO_COLLECTIONS_S, Timing, UPDATE_EVERY, UPDATE_ROUNDS};
+use crate::model::bystanders;
+use crate::model::bystanders::Bystanders;
+use crate::model::profile::{TWO_COLLECTIONS_S, UPDATE_EVERY, UPDATE_ROUNDS};
 use crate::model::subject::Language;
 
-/// Requests are counted for at least this long while the subject is idle: a rate per minute needs
-/// a minute.
-const COUNTED_IDLE_S: u64 = 60;
-/// A subject that wrote nothing for this long has made its requests for the objects.
-const COUNTED_SETTLED_S: u64 = 30;
+const MOST_PER_S: f64 = 100_000.0;
+const MOST_TIMES: u64 = 1_000;
+const MOST_S: u64 = 86_400;
 
 /// How long a subject must be idle before its memory is sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,91 +28,136 @@ pub struct Quiet {
     pub steady_s: Option<u64>,
 }
 
-/// One step of a session.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// One step of a session. Those that users write are the `[[steps]]` of a workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Step {
+    /// Every object is created; anew, once a `delete` has removed them.
+    Create {
+        /// Objects per second; all at once without.
+        #[serde(default)]
+        per_s: Option<f64>,
+    },
+    /// Every object is updated with `object.update`, so often; each time all have to converge.
+    Update {
+        /// Objects per second; all at once without.
+        #[serde(default)]
+        per_s: Option<f64>,
+        #[serde(default = "once")]
+        times: u64,
+        /// The part of the objects that is updated each time, in turn.
+        #[serde(default = "whole")]
+        share: f64,
+    },
+    /// One field of every object of the first kind is set.
+    Scale {
+        /// A JSON pointer, such as `/spec/replicas`.
+        field: String,
+        /// Another than the objects have: what changes nothing is not observed anew.
+        value: Value,
+        /// Objects per second; all at once without.
+        #[serde(default)]
+        per_s: Option<f64>,
+    },
+    /// Every object is deleted and created anew, so often; each time all have to converge.
+    Recreate {
+        /// Objects per second; all at once without.
+        #[serde(default)]
+        per_s: Option<f64>,
+        #[serde(default = "once")]
+        times: u64,
+        /// The part of the objects that is deleted and created each time, in turn; the others stay.
+        #[serde(default = "whole")]
+        share: f64,
+    },
+    /// Every object is deleted, until the last one is gone; in a bench until its children are gone, too.
+    Delete {
+        /// Objects per second; all at once without.
+        #[serde(default)]
+        per_s: Option<f64>,
+    },
+    /// The `[[children]]` that the objects own are deleted, until the operator has made as many anew.
+    DeleteChildren {},
+    /// Every object gets what `object.rejected` changes, stays so, and gets its template's values back.
+    Fault {
+        seconds: u64,
+        /// Objects per second; all at once without.
+        #[serde(default)]
+        per_s: Option<f64>,
+    },
+    /// The operator is ended and started anew on the objects that exist, so often: its pods are deleted, until others
+    /// are in their place, or its process gets SIGTERM.
+    Restart {
+        #[serde(default = "once")]
+        times: u64,
+        /// Before its memory is sampled.
+        #[serde(skip)]
+        quiet: Option<Quiet>,
+    },
+    /// Objects that do not concern the operator are created in a namespace of their own, and changed. They stay
+    /// until the end of the run.
+    Bystanders {
+        /// Kinds and numbers, such as `secrets=300,configmaps=300`.
+        objects: String,
+        /// How often each is changed.
+        #[serde(default)]
+        changes: u64,
+        /// Requests per second; all at once without.
+        #[serde(default)]
+        per_s: Option<f64>,
+    },
+    /// Nothing is done.
+    Idle { seconds: u64 },
+
     /// From the subject's start until it has observed the canary and is ready.
+    #[serde(skip)]
     Start,
     /// Idle without objects; samples memory.
+    #[serde(skip)]
     Empty(Quiet),
-    /// All objects are created, at once or at a rate, until they converge.
-    Create { per_s: Option<u32> },
     /// Idle after the objects have converged; samples memory, then idles for `idle_s` in all.
+    #[serde(skip)]
     Settle { quiet: Quiet, idle_s: u64 },
     /// A second without events after the objects of a timed run; samples no memory.
+    #[serde(skip)]
     WindDown,
-    /// Every object is updated once.
-    Churn,
+    /// Objects are updated at a rate for so long, in turn, until all are ready again.
+    #[serde(skip)]
+    UpdateAt { per_s: u32, seconds: u32 },
     /// Objects are updated, fail, recover and are created anew until `events` have passed.
+    #[serde(skip)]
     Soak { events: u64, quiet: Quiet },
-    /// The subject is ended with SIGTERM and started on the objects that exist, `times` times.
-    Restart { times: u32, quiet: Quiet },
     /// The API server is ended and started again while the objects exist; samples memory.
+    #[serde(skip)]
     RestartServer(Quiet),
     /// The memory of the subject is searched for foreign objects; of one in Go after `wait_s` more of idle time.
+    #[serde(skip)]
     Search { wait_s: u64 },
     /// The foreign objects are changed, while CPU and requests of the subject are counted.
+    #[serde(skip)]
     ChangeBystanders,
     /// The foreign objects are deleted and the subject is started on what is left; samples memory, to set it
     /// beside that of [`Step::Restart`].
+    #[serde(skip)]
     WithoutBystanders(Quiet),
-    /// Every object is deleted.
-    Delete(Quiet),
-    /// Every object is deleted, until its children are gone too; samples no memory.
-    Deletion,
-    /// Objects that cannot become healthy exist for this long.
-    Fault { hold_s: u64 },
-    /// Every object is updated again and again, faster than a subject may be able to follow.
+    /// Idle after all objects were deleted; samples memory.
+    #[serde(skip)]
+    SettleDeleted(Quiet),
+    /// Objects that cannot become healthy are created, and exist for this long.
+    #[serde(skip)]
+    Unhealthy { hold_s: u64 },
+    /// Every object is created, and updated again and again, faster than a subject may be able to follow.
+    #[serde(skip)]
     UpdateStorm,
-    /// Objects are updated at a rate, each at most once, until all are ready again.
-    UpdateAt { per_s: u32, seconds: u32 },
 }
 
-/// Updates at a rate, offered for so long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Updates {
-    pub per_s: u32,
-    pub seconds: u32,
+fn once() -> u64 {
+    1
 }
 
-/// What decides about the steps of all cells.
-#[derive(Debug, Clone, Copy)]
-pub struct Course {
-    pub timing: Timing,
-    /// The largest number of objects: most steps after [`Step::Settle`] run at this size only.
-    pub largest: usize,
-    pub asked: Asked,
+fn whole() -> f64 {
+    1.0
 }
-
-/// Steps beyond those that every bench has.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Asked {
-    /// Restarts in every drain with objects, and one in every memory run; without, one in those at
-    /// the largest size.
-    pub restarts: Option<u32>,
-    /// Events of the soak in the first memory run at the largest size.
-    pub soak_events: Option<u64>,
-    /// Whether drains end with a deletion of all objects.
-    pub deletions: bool,
-    /// Whether there are foreign objects.
-    pub bystanders: bool,
-    /// Updates after the objects of a drain.
-    pub updates: Option<Updates>,
-    /// Whether the API server is restarted in memory runs at the largest size.
-    pub server_restart: bool,
-}
-
-/// Idle time in all. Go's collector runs at least every two minutes: in this time twice, and what it frees is
-/// overwritten or returned before it is searched for.
-const SEARCH_AFTER_S: u64 = 300;
-
-/// About what foreign objects are changed for, and as long before.
-const CHANGED_S: f64 = 50.0;
-
-/// About what an API server takes to end, to start and to be found again.
-const RESTART_SERVER_S: f64 = 15.0;
 
 /// What one run takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -130,189 +178,256 @@ pub struct Rates {
 
 /// Watch events of one object with two children from its creation until it is ready.
 const EVENTS_PER_OBJECT: f64 = 5.0;
+/// About what foreign objects are changed for, and as long before.
+const CHANGED_S: f64 = 50.0;
+/// About what an API server takes to end, to start and to be found again.
+const RESTART_SERVER_S: f64 = 15.0;
 
-impl Course {
-    /// The steps of a cell, in order.
-    pub fn steps(&self, cell: &Cell) -> Vec<Step> {
-        let timing = &self.timing;
-        let empty_s = match cell.kind.is_timed() {
-            true => timing.timed_empty_s,
-            false => timing.empty_s,
-        };
-        let mut steps = vec![Step::Start, Step::Empty(Quiet::of(empty_s))];
-        let create = (cell.objects > 0).then_some(Step::Create { per_s: cell.per_s });
-        match cell.kind {
-            Kind::Rejected | Kind::NeverReady => {
-                let hold_s = timing.unhealthy_s;
-                steps.push(Step::Fault { hold_s });
+/// The objects of time `nth`, from 0 on, of a step on a share of them: each has its turn.
+pub fn part(objects: usize, share: f64, nth: u64) -> Range<usize> {
+    let size = (objects as f64 * share).round() as usize;
+    let size = size.max(1).min(objects);
+    if size == 0 {
+        return 0..0;
+    }
+    let parts = objects.div_ceil(size) as u64;
+    let from = (nth % parts) as usize * size;
+    // The last part is as large as the others.
+    let from = from.min(objects - size);
+    from..from + size
+}
+
+/// What is wrong with a step: its field, and what to write.
+pub type Wrong = (&'static str, String);
+
+/// Whether the objects are there after these steps, where they were before.
+pub fn leave_objects(steps: &[Step]) -> bool {
+    steps.iter().fold(true, |there, step| step.leaves(there))
+}
+
+/// # Errors
+/// The first step, from 0 on, that cannot be done where it stands.
+pub fn check_order(steps: &[Step]) -> Result<(), (usize, Wrong)> {
+    let mut there = true;
+    for (number, step) in steps.iter().enumerate() {
+        let wrong = match (step, there) {
+            (Step::Create { .. }, true) => {
+                Some("create: the objects are there; put a delete before it, or use recreate")
             }
-            Kind::UpdateStorm => steps.push(Step::UpdateStorm),
-            Kind::Drain | Kind::DrainAa | Kind::Rate | Kind::DefaultFlags => {
-                steps.extend(create);
-                let updates = self.asked.updates.filter(|_| cell.kind == Kind::Drain);
-                let updates = updates.map(|it| (it.per_s, it.seconds));
-                let updates = updates.map(|(per_s, seconds)| Step::UpdateAt { per_s, seconds });
-                steps.extend(updates);
-                steps.push(Step::WindDown);
-                steps.extend(self.restart(cell));
-                let deleted = self.asked.deletions && cell.objects > 0 && cell.kind == Kind::Drain;
-                steps.extend(deleted.then_some(Step::Deletion));
-            }
-            Kind::Memory | Kind::MemoryAa | Kind::RequestCount => {
-                steps.extend(create);
-                steps.push(Step::Settle {
-                    quiet: self.settled(cell),
-                    idle_s: self.idle_s(cell),
-                });
-                steps.extend(self.later_steps(cell));
-            }
-        }
-        steps
-    }
-
-    /// Requests are counted whatever memory does.
-    fn settled(&self, cell: &Cell) -> Quiet {
-        match cell.kind {
-            Kind::RequestCount => Quiet::of(COUNTED_SETTLED_S.min(self.timing.settled_s)),
-            _ => self.timing.settled(),
-        }
-    }
-
-    fn idle_s(&self, cell: &Cell) -> u64 {
-        match cell.kind {
-            Kind::Memory if cell.objects == self.largest => {
-                match self.timing.idle.includes(cell.objects, cell.repeat) {
-                    true => self.timing.idle_s,
-                    false => 0,
-                }
-            }
-            Kind::RequestCount => COUNTED_IDLE_S,
-            _ => 0,
-        }
-    }
-
-    /// What follows once the objects have settled.
-    fn later_steps(&self, cell: &Cell) -> Vec<Step> {
-        let (timing, objects, repeat) = (&self.timing, cell.objects, cell.repeat);
-        let first = cell.kind == Kind::Memory && objects > 0 && objects == self.largest;
-        let mut steps = Vec::new();
-        if first && timing.churn.includes(objects, repeat) {
-            steps.push(Step::Churn);
-        }
-        let soak_events = self.asked.soak_events.filter(|_| first && repeat == 1);
-        steps.extend(soak_events.map(|events| Step::Soak {
-            events,
-            quiet: timing.settled(),
-        }));
-        let restart = self.restart(cell);
-        steps.extend(restart);
-        let server_restart = first && self.asked.server_restart;
-        steps.extend(server_restart.then(|| Step::RestartServer(timing.restarted())));
-        steps.extend(self.foreign(cell, restart.is_some()));
-        if first && timing.deletion.includes(objects, repeat) {
-            steps.push(Step::Delete(Quiet::of(timing.deleted_s)));
-        }
-        steps
-    }
-
-    /// What foreign objects are asked about once all samples with them are taken.
-    fn foreign(&self, cell: &Cell, restarted: bool) -> Vec<Step> {
-        let is_memory = matches!(cell.kind, Kind::Memory | Kind::MemoryAa);
-        if !self.asked.bystanders || !is_memory {
-            return Vec::new();
-        }
-        let waits = self.timing.settled_s >= TWO_COLLECTIONS_S;
-        // It was idle in the step before.
-        let idle_s = match restarted {
-            true => self.timing.restarted().quiet_s,
-            false => self.settled(cell).quiet_s,
+            (
+                Step::Create { .. }
+                | Step::Idle { .. }
+                | Step::Restart { .. }
+                | Step::Bystanders { .. },
+                _,
+            ) => None,
+            (_, true) => None,
+            (_, false) => Some("the objects are deleted; put a create before it"),
         };
-        let wait_s = match waits {
-            true => SEARCH_AFTER_S.saturating_sub(idle_s),
-            false => 0,
-        };
-        let mut steps = vec![Step::Search { wait_s }];
-        if restarted {
-            steps.push(Step::ChangeBystanders);
-            // Set beside the restart on the same objects.
-            steps.push(Step::WithoutBystanders(self.timing.restarted()));
+        if let Some(wrong) = wrong {
+            return Err((number, ("do", wrong.to_owned())));
         }
-        steps
+        there = step.leaves(there);
     }
-
-    /// Drains tell what a restart takes, memory runs what it holds afterwards.
-    fn restart(&self, cell: &Cell) -> Option<Step> {
-        let timing = &self.timing;
-        let asked = self.asked.restarts.filter(|_| cell.objects > 0);
-        let once = (cell.objects > 0 && cell.objects == self.largest).then_some(1);
-        let (times, quiet) = match cell.kind {
-            Kind::Drain => (asked.or(once), Quiet::of(timing.timed_restart_s)),
-            Kind::Memory => (asked.map(|_| 1).or(once), timing.restarted()),
-            Kind::MemoryAa => (once, timing.restarted()),
-            _ => (None, timing.restarted()),
-        };
-        times.map(|times| Step::Restart { times, quiet })
-    }
+    Ok(())
 }
 
 impl Step {
-    /// What progress and errors call it.
-    pub fn name(self) -> &'static str {
+    /// Whether the objects are there after it.
+    fn leaves(&self, there: bool) -> bool {
         match self {
-            Step::Start => "waiting for the canary",
-            Step::Empty(_) => "idle without objects",
-            Step::Create { .. } => "converged",
-            Step::Settle { .. } => "settling",
-            Step::WindDown => "winding down",
-            Step::Churn => "converged again",
-            Step::Soak { .. } => "soak",
-            Step::Restart { .. } => "restarting",
-            Step::RestartServer(_) => "restarting the API server",
-            Step::Search { .. } => "searching memory for bystanders",
-            Step::ChangeBystanders => "changing bystanders",
-            Step::WithoutBystanders(_) => "restarting without bystanders",
-            Step::Delete(_) => "deleted",
-            Step::Deletion => "deleted with all children",
-            Step::Fault { .. } => "objects that cannot become healthy",
-            Step::UpdateStorm => "update storm",
-            Step::UpdateAt { .. } => "updated",
+            Step::Create { .. } => true,
+            Step::Delete { .. } => false,
+            _ => there,
+        }
+    }
+
+    /// What it is called in a table.
+    pub fn name(&self) -> String {
+        let often = |what: &str, times: u64| match times {
+            1 => what.to_owned(),
+            _ => format!("{what}, {times} times"),
+        };
+        let some = |what: &str, share: f64| match share {
+            1.0 => what.to_owned(),
+            _ => format!("{what} of {} %", share * 100.0),
+        };
+        match self {
+            Step::Create { .. } => "create".into(),
+            Step::Update { times, share, .. } => often(&some("update", *share), *times),
+            Step::Scale { field, value, .. } => format!("scale {field} to {value}"),
+            Step::Recreate { times, share, .. } => often(&some("recreate", *share), *times),
+            Step::Delete { .. } => "delete".into(),
+            Step::DeleteChildren {} => "delete children".into(),
+            Step::Fault { seconds, .. } => format!("fault for {seconds} s"),
+            Step::Restart { times, .. } => often("restart", *times),
+            Step::Bystanders {
+                objects,
+                changes: 0,
+                ..
+            } => format!("bystanders {objects}"),
+            Step::Bystanders {
+                objects, changes, ..
+            } => format!("bystanders {objects}, {changes} changes of each"),
+            Step::Idle { seconds } => format!("idle for {seconds} s"),
+            Step::Start => "start".into(),
+            Step::Empty(_) => "idle without objects".into(),
+            Step::Settle { .. } => "settle".into(),
+            Step::WindDown => "wind down".into(),
+            Step::UpdateAt { per_s, seconds } => format!("update at {per_s}/s for {seconds} s"),
+            Step::Soak { .. } => "soak".into(),
+            Step::RestartServer(_) => "restart of the API server".into(),
+            Step::Search { .. } => "search of memory for bystanders".into(),
+            Step::ChangeBystanders => "changes of bystanders".into(),
+            Step::WithoutBystanders(_) => "restart without bystanders".into(),
+            Step::SettleDeleted(_) => "settle after the deletion".into(),
+            Step::Unhealthy { .. } => "objects that cannot become healthy".into(),
+            Step::UpdateStorm => "update storm".into(),
+        }
+    }
+
+    /// Objects per second; `None` for all at once.
+    pub fn per_s(&self) -> Option<f64> {
+        match self {
+            Step::Create { per_s }
+            | Step::Update { per_s, .. }
+            | Step::Scale { per_s, .. }
+            | Step::Recreate { per_s, .. }
+            | Step::Delete { per_s }
+            | Step::Bystanders { per_s, .. }
+            | Step::Fault { per_s, .. } => *per_s,
+            _ => None,
+        }
+    }
+
+    /// Whether objects converge in it.
+    pub fn has_times(&self) -> bool {
+        matches!(
+            self,
+            Step::Create { .. }
+                | Step::Update { .. }
+                | Step::Scale { .. }
+                | Step::Recreate { .. }
+                | Step::Fault { .. }
+        )
+    }
+
+    /// Objects that do not concern the operator; none for other steps.
+    pub fn bystanders(&self) -> Vec<Bystanders> {
+        match self {
+            // `check` has seen that it can be read.
+            Step::Bystanders { objects, .. } => bystanders::parse(objects).unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// # Errors
+    /// The field that cannot be used, and what to write.
+    pub fn check(&self) -> Result<(), Wrong> {
+        if let Some(per_s) = self.per_s().filter(|it| !(*it > 0.0 && *it <= MOST_PER_S)) {
+            return Err((
+                "per_s",
+                format!("{per_s}: use a rate above 0 and up to {MOST_PER_S}"),
+            ));
+        }
+        match self {
+            Step::Update { share, .. } | Step::Recreate { share, .. }
+                if !(*share > 0.0 && *share <= 1.0) =>
+            {
+                Err((
+                    "share",
+                    format!("{share}: use a part above 0 and up to 1, such as 0.1"),
+                ))
+            }
+            Step::Bystanders { objects, .. } if bystanders::parse(objects).is_err() => Err((
+                "objects",
+                bystanders::parse(objects).err().unwrap_or_default(),
+            )),
+            Step::Bystanders { changes, .. } if *changes > MOST_TIMES => {
+                Err(("changes", format!("{changes}: use 0 to {MOST_TIMES}")))
+            }
+            Step::Update { times, .. }
+            | Step::Recreate { times, .. }
+            | Step::Restart { times, .. }
+                if !(1..=MOST_TIMES).contains(times) =>
+            {
+                Err(("times", format!("{times}: use 1 to {MOST_TIMES}")))
+            }
+            Step::Scale { field, .. } if !field.starts_with('/') => Err((
+                "field",
+                format!("{field:?}: write a JSON pointer, such as /spec/replicas"),
+            )),
+            Step::Idle { seconds } | Step::Fault { seconds, .. }
+                if !(1..=MOST_S).contains(seconds) =>
+            {
+                Err(("seconds", format!("{seconds}: use 1 to {MOST_S}")))
+            }
+            _ => Ok(()),
         }
     }
 
     /// What it takes with this number of objects, roughly.
-    pub fn cost(self, objects: usize, rates: &Rates) -> Cost {
+    pub fn cost(&self, objects: usize, rates: &Rates) -> Cost {
         let objects = objects as f64;
         let create_s = objects * rates.create_s;
+        let delete_s = objects * rates.delete_s;
+        let paced = |per_s: &Option<f64>, burst_s: f64| match per_s {
+            Some(per_s) => burst_s.max(objects / per_s),
+            None => burst_s,
+        };
+        let restart_s = 2.0 + objects * 0.001;
         let (work_s, quiet_s) = match self {
             Step::Start => (rates.start_s, 0),
             Step::Empty(quiet) => (0.0, quiet.quiet_s),
-            Step::Create { per_s: None } | Step::Churn => (create_s, 0),
-            Step::Create { per_s: Some(per_s) } => (objects / f64::from(per_s.max(1)), 0),
+            Step::Create { per_s } | Step::Scale { per_s, .. } => (paced(per_s, create_s), 0),
+            Step::Update {
+                per_s,
+                times,
+                share,
+            } => (*times as f64 * share * paced(per_s, create_s), 0),
+            Step::Recreate {
+                per_s,
+                times,
+                share,
+            } => (
+                *times as f64 * share * (paced(per_s, create_s) + paced(per_s, delete_s)),
+                0,
+            ),
+            Step::Delete { per_s } => (paced(per_s, delete_s), 0),
+            Step::DeleteChildren {} => (create_s, 0),
+            Step::Fault { seconds, per_s } => (2.0 * paced(per_s, create_s) + *seconds as f64, 0),
+            Step::Bystanders { per_s, changes, .. } => {
+                let all: usize = self.bystanders().iter().map(|kind| kind.objects).sum();
+                let requests = all as f64 * (1 + changes) as f64;
+                (
+                    per_s.map_or(requests * rates.create_s, |per_s| requests / per_s),
+                    0,
+                )
+            }
+            Step::Idle { seconds } => (*seconds as f64, 0),
             // Idle time counts from the begin of the quiet, a few seconds after the last event.
-            Step::Settle { quiet, idle_s } if idle_s > 0 => (0.0, quiet.quiet_s.max(idle_s + 2)),
-            Step::Settle { quiet, .. } => (0.0, quiet.quiet_s),
+            Step::Settle { quiet, idle_s } if *idle_s > 0 => (0.0, quiet.quiet_s.max(idle_s + 2)),
+            Step::Settle { quiet, .. } | Step::SettleDeleted(quiet) => (0.0, quiet.quiet_s),
             Step::WindDown => (3.0, 0),
             Step::Soak { events, quiet } => {
-                let work_s = events as f64 / EVENTS_PER_OBJECT * rates.create_s;
+                let work_s = *events as f64 / EVENTS_PER_OBJECT * rates.create_s;
                 (work_s, quiet.quiet_s)
             }
             Step::Restart { times, quiet } => {
-                let work_s = f64::from(times) * (2.0 + objects * 0.001);
-                (work_s, u64::from(times) * quiet.quiet_s)
+                let quiet_s = quiet.map_or(0, |quiet| quiet.quiet_s);
+                (*times as f64 * restart_s, times * quiet_s)
             }
             Step::RestartServer(quiet) => (RESTART_SERVER_S, quiet.quiet_s),
-            Step::Search { wait_s } => (0.0, wait_s),
+            Step::Search { wait_s } => (0.0, *wait_s),
             Step::ChangeBystanders => (CHANGED_S, 0),
-            Step::WithoutBystanders(quiet) => (2.0 + objects * 0.001, quiet.quiet_s),
-            Step::Delete(quiet) => (objects * rates.delete_s, quiet.quiet_s),
-            Step::Deletion => (objects * rates.delete_s, 0),
+            Step::WithoutBystanders(quiet) => (restart_s, quiet.quiet_s),
             // Retries are work: no other run may disturb them.
-            Step::Fault { hold_s } => (create_s + hold_s as f64, 0),
+            Step::Unhealthy { hold_s } => (create_s + *hold_s as f64, 0),
             Step::UpdateStorm => {
                 let updates_s = UPDATE_ROUNDS as f64 * UPDATE_EVERY.as_secs_f64();
                 (create_s + updates_s, 0)
             }
-            Step::UpdateAt { seconds, .. } => (f64::from(seconds), 0),
+            Step::UpdateAt { seconds, .. } => (f64::from(*seconds), 0),
         };
         Cost {
             work_s,
@@ -338,4 +453,145 @@ impl Quiet {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct File {
+        steps: Vec<Step>,
+    }
+
+    #[test]
+    fn steps_are_read_by_what_they_do() {
+        let text = "[[steps]]\ndo = \"update\"\n[[steps]]\ndo = \"scale\"\nfield = \"/spec/replicas\"\nvalue = 3\nper_s = 2.5\n\
+                    [[steps]]\ndo = \"idle\"\nseconds = 5\n[[steps]]\ndo = \"update\"\ntimes = 4\n";
+        let file: File = toml::from_str(text).expect("valid");
+        let names: Vec<String> = file.steps.iter().map(Step::name).collect();
+        assert_eq!(
+            names,
+            [
+                "update",
+                "scale /spec/replicas to 3",
+                "idle for 5 s",
+                "update, 4 times"
+            ]
+        );
+        assert_eq!(file.steps[1].per_s(), Some(2.5));
+        assert!(file.steps.iter().all(|step| step.check().is_ok()));
+        let unknown = "[[steps]]\ndo = \"idle\"\nseconds = 5\nper_s = 1.0\n";
+        assert!(toml::from_str::<File>(unknown).is_err());
+    }
+
+    #[test]
+    fn a_step_that_cannot_be_done_names_its_field() {
+        let update = |per_s, times| Step::Update {
+            per_s,
+            times,
+            share: 1.0,
+        };
+        let bystanders = |objects: &str, changes| Step::Bystanders {
+            objects: objects.into(),
+            changes,
+            per_s: None,
+        };
+        let part = |share| Step::Recreate {
+            per_s: None,
+            times: 1,
+            share,
+        };
+        for (step, want) in [
+            (update(Some(0.0), 1), "per_s"),
+            (update(Some(f64::NAN), 1), "per_s"),
+            (update(None, 0), "times"),
+            (
+                Step::Restart {
+                    times: 1_001,
+                    quiet: None,
+                },
+                "times",
+            ),
+            (
+                Step::Recreate {
+                    per_s: Some(f64::INFINITY),
+                    times: 1,
+                    share: 1.0,
+                },
+                "per_s",
+            ),
+            (part(0.0), "share"),
+            (part(1.5), "share"),
+            (part(f64::NAN), "share"),
+            (bystanders("nodes=3", 0), "objects"),
+            (bystanders("secrets=3", 1_001), "changes"),
+            (
+                Step::Fault {
+                    seconds: 86_401,
+                    per_s: None,
+                },
+                "seconds",
+            ),
+            (
+                Step::Scale {
+                    field: "replicas".into(),
+                    value: 3.into(),
+                    per_s: None,
+                },
+                "field",
+            ),
+            (Step::Idle { seconds: 0 }, "seconds"),
+        ] {
+            let (field, _) = step.check().expect_err("refused");
+            assert_eq!(field, want, "{step:?}");
+        }
+    }
+
+    #[test]
+    fn each_object_has_its_turn_in_a_step_on_a_share() {
+        for (name, objects, share, want) in [
+            ("all", 4, 1.0, vec![0..4, 0..4]),
+            ("halves", 4, 0.5, vec![0..2, 2..4, 0..2]),
+            (
+                "the last part overlaps",
+                5,
+                0.4,
+                vec![0..2, 2..4, 3..5, 0..2],
+            ),
+            ("at least one", 3, 0.01, vec![0..1, 1..2, 2..3, 0..1]),
+        ] {
+            let parts = (0..).take(want.len());
+            let parts: Vec<_> = parts.map(|nth| part(objects, share, nth)).collect();
+            assert_eq!(parts, want, "{name}");
+        }
+        assert_eq!(part(0, 0.5, 0), 0..0, "a shard without objects");
+        let text = "[[steps]]\ndo = \"recreate\"\ntimes = 3\nshare = 0.1\n\
+                    [[steps]]\ndo = \"bystanders\"\nobjects = \"secrets=3\"\nchanges = 2\n";
+        let file: File = toml::from_str(text).expect("valid");
+        let names: Vec<String> = file.steps.iter().map(Step::name).collect();
+        let want = [
+            "recreate of 10 %, 3 times",
+            "bystanders secrets=3, 2 changes of each",
+        ];
+        assert_eq!(names, want);
+        assert_eq!(file.steps[1].bystanders()[0].objects, 3);
+    }
+
+    #[test]
+    fn objects_that_are_deleted_have_to_be_created_before_the_next_step() {
+        let create = Step::Create { per_s: None };
+        let delete = Step::Delete { per_s: None };
+        let idle = Step::Idle { seconds: 1 };
+        let children = Step::DeleteChildren {};
+        for (steps, want) in [
+            (vec![&delete, &idle, &create, &children, &delete], None),
+            (vec![&create], Some(0)),
+            (vec![&delete, &idle, &children], Some(2)),
+            (vec![&delete, &delete], Some(1)),
+            (vec![&delete, &create, &create], Some(2)),
+        ] {
+            let steps: Vec<Step> = steps.into_iter().cloned().collect();
+            let wrong = check_order(&steps).err();
+            assert_eq!(wrong.as_ref().map(|(number, _)| *number), want, "{steps:?}");
+            assert!(wrong.is_none_or(|(_, (field, _))| field == "do"));
+        }
+    }
+}

@@ -14,11 +14,11 @@ pub mod mix;
 pub mod place;
 pub mod scenario;
 pub mod shipped;
-pub mod steps;
 pub mod template;
 
 use serde_json::Value;
 
+use crate::model::step::Step;
 use crate::model::subject::Convergence;
 pub use crate::model::workload::child::Readiness;
 use crate::model::workload::conformance::ConformanceScenario;
@@ -26,7 +26,6 @@ pub use crate::model::workload::fixture::Fixture;
 pub use crate::model::workload::place::{Error, Source};
 pub use crate::model::workload::scenario::{Resource, Scenario};
 pub use crate::model::workload::shipped::{default, find};
-use crate::model::workload::steps::LoadStep;
 
 /// The name of the object that is there before the subject starts.
 pub const CANARY: &str = "canary";
@@ -67,7 +66,7 @@ pub struct Workload {
     /// Objects that are made once before the others.
     pub fixtures: Vec<Fixture>,
     /// What is done with the objects once all are created.
-    pub steps: Vec<LoadStep>,
+    pub steps: Vec<Step>,
     /// What an operator has to do before it is measured.
     pub conformance: Option<ConformanceScenario>,
     /// For errors that only a server knows.

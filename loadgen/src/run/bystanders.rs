@@ -1,18 +1,24 @@
-//! Objects that do not concern the subject: made before it starts, searched for in its memory, and removed to
-//! see what it needs without them.
+//! Objects that do not concern the operator: made before it starts or by a step, searched for in its memory, and removed
+//! to see what it needs without them.
 //!
-//! Guarantees: they are all there before the subject starts, and nobody changes them until memory was read, when
-//! all other figures with them are taken. Leaves to others: when (`model::step`).
+//! Guarantees: on a cluster of somebody's they are in a namespace that is made for them, with the label of the run. Those
+//! of a bench are all there before the subject starts, and nobody changes them until memory was read, when all other
+//! figures with them are taken. Leaves to others: when (`model::course`), and what they look like (`model::bystanders`).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use http::Method;
 
 use crate::load::bystanders::{Request, send};
 use crate::load::timetable::Pace;
 use crate::measure::memory_search;
 use crate::measure::settle::Rule;
 use crate::model::bystanders::{Bystanders, Changed, Found, NAMESPACE, Use};
+use crate::model::run_id;
 use crate::model::step::{Quiet, Step};
 use crate::model::subject::Language;
+use crate::model::workload::{BYSTANDERS_LABEL, RUN_LABEL};
+use crate::run::load::Load;
 use crate::run::ready;
 use crate::run::session::{Reason, Session};
 use crate::run::snapshot::Snapshot;
@@ -26,16 +32,64 @@ const PER_S: f64 = 50.0;
 const CHANGED_S: f64 = 60.0;
 /// What a subject does within this time after a change is because of it.
 const AFTERMATH: Duration = Duration::from_secs(2);
+/// How long a new namespace may be without its ServiceAccount.
+const ACCOUNT: Duration = Duration::from_secs(10);
+/// Between two tries.
+const BETWEEN: Duration = Duration::from_millis(200);
 
+/// Where they are made for a load.
+fn namespace(load: &Load) -> String {
+    match &load.run {
+        Some(run) => format!("{}-bystanders", run_id::namespace(run)),
+        None => NAMESPACE.to_owned(),
+    }
+}
+
+/// Makes them; those that are there already, from a step before, stay as they are.
+///
 /// # Errors
 /// The server rejects one of them.
-pub async fn create(cluster: &Cluster, all: &[Bystanders]) -> Result<(), Error> {
+pub async fn create(load: &Load, all: &[Bystanders], pace: &Pace) -> Result<(), Reason> {
     if all.is_empty() {
         return Ok(());
     }
-    cluster.ensure_namespace(NAMESPACE).await?;
-    let create = |kind: &Bystanders, index| Request::create(kind, index, NAMESPACE, &[]);
-    ask_for_each(cluster, all, &Pace::Burst, create).await
+    let namespace = namespace(load);
+    let run = load.run.as_deref().map(|run| (RUN_LABEL, run));
+    let labels: Vec<_> = run.into_iter().collect();
+    let of_namespace = run.map(|run| vec![run, (BYSTANDERS_LABEL, "true")]);
+    let made = load
+        .cluster
+        .make_namespace(&namespace, &of_namespace.unwrap_or_default())
+        .await;
+    made.map_err(|error| format!("cannot create namespace {namespace}: {}", error.words()))?;
+    let create = |kind: &Bystanders, index| Request::create(kind, index, &namespace, &labels);
+    ask_for_each(load, all, pace, "bystanders created", create).await
+}
+
+/// Makes them, and changes each so often.
+///
+/// # Errors
+/// The server rejects one of these requests.
+pub async fn offer(
+    load: &Load,
+    all: &[Bystanders],
+    changes: u64,
+    per_s: Option<f64>,
+) -> Result<(), Reason> {
+    // One loadgen makes all of them.
+    let pace = per_s.map_or(Pace::Burst, |per_s| Pace::Steady { per_s });
+    create(load, all, &pace).await?;
+    for nth in 1..=changes {
+        change_each(load, all, nth, &pace).await?;
+    }
+    Ok(())
+}
+
+/// `nth` is in the change, so that it is one.
+async fn change_each(load: &Load, all: &[Bystanders], nth: u64, pace: &Pace) -> Result<(), Reason> {
+    let namespace = namespace(load);
+    let change = |kind: &Bystanders, index| Request::change(kind, index, &namespace, nth);
+    ask_for_each(load, all, pace, "bystanders changed", change).await
 }
 
 /// Counts them in the memory of the subject; a subject in Go is left idle for `wait` first.
@@ -44,7 +98,7 @@ pub async fn create(cluster: &Cluster, all: &[Bystanders]) -> Result<(), Error> 
 /// The subject has ended.
 pub async fn search(session: &mut Session<'_>, wait: Duration) -> Result<(), Reason> {
     let all = session.setting.bystanders.clone();
-    session.say(Step::Search { wait_s: 0 }.name());
+    session.load.say(&Step::Search { wait_s: 0 }.name());
     let wait = match session.subject.language {
         Language::Go => wait,
         Language::Rust | Language::Other => Duration::ZERO,
@@ -83,7 +137,7 @@ pub async fn search(session: &mut Session<'_>, wait: Duration) -> Result<(), Rea
 /// The subject has ended, or the server rejects a change.
 pub async fn change(session: &mut Session<'_>) -> Result<(), Reason> {
     session.work().await;
-    session.say(Step::ChangeBystanders.name());
+    session.load.say(&Step::ChangeBystanders.name());
     let objects: usize = session.setting.bystanders.iter().map(|k| k.objects).sum();
     let rounds = CHANGES.div_ceil(objects.max(1));
     let changes = rounds * objects;
@@ -93,11 +147,8 @@ pub async fn change(session: &mut Session<'_>) -> Result<(), Reason> {
     tokio::time::sleep(pace.due(changes) + AFTERMATH).await;
     session.check_alive()?;
     let begin = Snapshot::take(session).await;
-    let all = &session.setting.bystanders;
     for round in 1..=rounds as u64 {
-        let change = |kind: &Bystanders, index| Request::change(kind, index, NAMESPACE, round);
-        let sent = ask_for_each(&session.cluster, all, &pace, change).await;
-        sent.map_err(|error| format!("bystanders: {error}"))?;
+        change_each(&session.load, &session.setting.bystanders, round, &pace).await?;
     }
     tokio::time::sleep(AFTERMATH).await;
     session.check_alive()?;
@@ -110,14 +161,38 @@ pub async fn change(session: &mut Session<'_>) -> Result<(), Reason> {
     Ok(())
 }
 
+/// A request for each, on the timetable.
 async fn ask_for_each(
-    cluster: &Cluster,
+    load: &Load,
     all: &[Bystanders],
     pace: &Pace,
+    what: &str,
     request: impl Fn(&Bystanders, usize) -> Request,
-) -> Result<(), Error> {
-    let ask = |request: Request| async move { request.ask(cluster).await };
-    send(all, pace, request, ask, |_| ()).await
+) -> Result<(), Reason> {
+    let objects: usize = all.iter().map(|kind| kind.objects).sum();
+    let what = format!("{}{what}", load.who);
+    let answered = |count| load.progress.count(&what, count, objects as u64);
+    let sent = send(all, pace, request, |one| ask(&load.cluster, one), answered).await;
+    sent.map_err(|error| format!("bystanders: {}", error.words()))
+}
+
+async fn ask(cluster: &Cluster, request: Request) -> Result<(), Error> {
+    let creates = request.method == Method::POST;
+    let give_up = Instant::now() + ACCOUNT;
+    loop {
+        match request.ask(cluster).await {
+            Err(error) if creates && error.code() == Some(409) => return Ok(()),
+            Err(error) if waits_for_account(&error.words()) && Instant::now() < give_up => {
+                tokio::time::sleep(BETWEEN).await;
+            }
+            other => return other,
+        }
+    }
+}
+
+/// A Pod is rejected until its namespace has the ServiceAccount `default`, which a controller makes.
+fn waits_for_account(words: &str) -> bool {
+    words.contains("error looking up service account")
 }
 
 fn used(begin: &Snapshot, end: &Snapshot) -> Use {
@@ -137,17 +212,31 @@ fn used(begin: &Snapshot, end: &Snapshot) -> Use {
 pub async fn without(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reason> {
     session.work().await;
     let name = Step::WithoutBystanders(quiet).name();
-    session.say(name);
+    session.load.say(&name);
     session.stop_subject().await?;
-    let all = &session.setting.bystanders;
-    let delete = |kind: &Bystanders, index| Request::delete(kind, index, NAMESPACE);
-    let removed = ask_for_each(&session.cluster, all, &Pace::Burst, delete).await;
-    removed.map_err(|error| format!("bystanders: {error}"))?;
+    let namespace = namespace(&session.load);
+    let delete = |kind: &Bystanders, index| Request::delete(kind, index, &namespace);
+    let (load, all) = (&session.load, &session.setting.bystanders);
+    ask_for_each(load, all, &Pace::Burst, "bystanders deleted", delete).await?;
     ready::offer_canary(session).await?;
     session.start_subject().await?;
-    let timeout = session.setting.timeout(session.cell.objects, &Pace::Burst);
+    let timeout = session.load.timeout(session.cell.objects, &Pace::Burst);
     ready::started(session, timeout.deadline).await?;
-    let waited = settle(session, name, Rule::of(quiet)).await?;
+    let waited = settle(session, &name, Rule::of(quiet)).await?;
     session.run.without_bystanders = session.settled(quiet, waited.settled);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_missing_service_account_is_waited_for() {
+        // As the ServiceAccount admission of Kubernetes v1.36.4 says it.
+        let missing = "pods \"bystander-0\" is forbidden: error looking up service account \
+            loadgen-1-bystanders/default: serviceaccount \"default\" not found";
+        assert!(waits_for_account(missing));
+        assert!(!waits_for_account("pods is forbidden: exceeded quota"));
+    }
 }

@@ -17,6 +17,7 @@ pub mod follow;
 pub mod go_module;
 pub mod in_pod;
 pub mod launch;
+pub mod load;
 pub mod ready;
 pub mod server_counters;
 pub mod session;
@@ -37,14 +38,12 @@ use crate::model::plan::Plan;
 use crate::model::profile::Timing;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::load::timeout::Timeout;
-use crate::load::timetable::Pace;
+use crate::model::course::{Asked, Course};
 use crate::model::evidence;
 use crate::model::evidence::Evidence;
 use crate::model::profile::Profile;
 use crate::model::record;
 use crate::model::record::RunMachine;
-use crate::model::step::{Asked, Course};
 use crate::model::subject::Subject;
 use crate::model::workload::conformance::ConformanceScenario;
 use crate::model::workload::{Readiness, Scenario};
@@ -74,7 +73,7 @@ pub struct Setting {
     pub run_machine: RunMachine,
     pub evidence: Evidence,
     pub progress: Arc<Progress>,
-    /// Whether churn and deletion are left out.
+    /// Whether update and deletion are left out.
     pub bursts_only: bool,
     /// The child whose readiness a soak changes.
     pub readiness: Option<Arc<Readiness>>,
@@ -124,21 +123,8 @@ impl Setting {
                 false => timing,
             },
             largest: self.largest,
-            asked: self.asked,
+            asked: self.asked.clone(),
         }
-    }
-
-    fn timeout(&self, objects: usize, pace: &Pace) -> Timeout {
-        Timeout::of(objects, pace, self.deadline)
-    }
-
-    fn say_step(&self, cell: &Cell, what: &str) {
-        self.progress.step(&format!("{cell}: {what}"));
-    }
-
-    fn say_count(&self, cell: &Cell, what: &str, done: u64, of: usize) {
-        self.progress
-            .count(&format!("{cell}: {what}"), done, of as u64);
     }
 }
 

@@ -21,14 +21,18 @@ const POLL: Duration = Duration::from_millis(20);
 pub async fn offer_canary(session: &mut Session<'_>) -> Result<(), Reason> {
     let scenario = session.setting.scenario_of(session.subject);
     // Before it is created: its events may come first.
-    let name = session.journal.timeline().next_canary();
+    let name = session.load.journal.timeline().next_canary();
     let failed = |error: &dyn Display| format!("canary: {error}");
     let canary = scenario.object(&name, 0, session.setting.seed);
     let canary = canary.map_err(|error| failed(&error))?;
-    let canary = session.cluster.create(&scenario.resource, canary).await;
+    let canary = session
+        .load
+        .cluster
+        .create(&scenario.resource, canary)
+        .await;
     let canary = canary.map_err(|error| failed(&error))?;
-    let now_ns = session.journal.now_ns();
-    let mut timeline = session.journal.timeline();
+    let now_ns = session.load.journal.now_ns();
+    let mut timeline = session.load.journal.timeline();
     timeline
         .canary
         .acknowledge(now_ns, canary.metadata.generation);
@@ -61,9 +65,12 @@ pub async fn started(session: &mut Session<'_>, within: Duration) -> Result<Star
                 ready_s = Some(spawned_at.elapsed().as_secs_f64());
             }
         }
-        let observed_ns = session.journal.timeline().canary.observed_ns();
+        let observed_ns = session.load.journal.timeline().canary.observed_ns();
         if let (Some(at_ns), true) = (observed_ns, ready_s.is_some() || !is_told) {
-            let spawned_ns = session.journal.ns(session.running.process.spawned_at());
+            let spawned_ns = session
+                .load
+                .journal
+                .ns(session.running.process.spawned_at());
             let working_s = at_ns.saturating_sub(spawned_ns) as f64 / 1e9;
             return Ok(Started { ready_s, working_s });
         }
@@ -89,9 +96,15 @@ async fn unobserved(session: &Session<'_>) -> String {
         false => None,
     };
     let scenario = session.setting.scenario_of(subject);
-    let name = session.journal.timeline().canary_name();
+    let name = session.load.journal.timeline().canary_name();
     let convergence = scenario.converged_by(&subject.convergence);
-    let looked = look::at(&session.cluster, &scenario.resource, convergence, &name).await;
+    let looked = look::at(
+        &session.load.cluster,
+        &scenario.resource,
+        convergence,
+        &name,
+    )
+    .await;
     told.into_iter()
         .chain(looked)
         .collect::<Vec<_>>()

@@ -67,12 +67,15 @@ impl ServerCounters {
 async fn requests(session: &Session<'_>) -> Option<Requests> {
     match &session.server {
         Server::Kubesim(_) => {
-            let request_counts = session.server.request_counts(&session.cluster).await?;
+            let request_counts = session.server.request_counts(&session.load.cluster).await?;
             Some(of_ledger(&request_counts.of(SUBJECT)))
         }
         Server::Real(_) => {
             let scenario = session.setting.scenario_of(session.subject);
-            of_page(&session.cluster.metrics().await.ok()?, &kinds(&scenario))
+            of_page(
+                &session.load.cluster.metrics().await.ok()?,
+                &kinds(&scenario),
+            )
         }
         Server::Existing(_) => None,
     }

@@ -7,31 +7,32 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 
-use crate::load::generator::{Act, Generator};
 use crate::load::journal::Journal;
 use crate::load::observer::Observer;
 use crate::load::stand_in::Agent;
-use crate::load::timeline::Timeline;
+use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
 use crate::measure::log_tail::log_tail;
 use crate::measure::machine_use::MachineWatch;
 use crate::measure::metrics_text::changes;
 use crate::model::cell::{Cell, Kind};
-use crate::model::record::{Failure, Run, Sampled, StepSpan};
+use crate::model::record::{Failure, Run, Sampled, Spent, StepSpan};
 use crate::model::series::Series;
 use crate::model::step::Quiet;
 use crate::model::subject::{Places, Subject};
-use crate::model::workload::{CANARY, Scenario};
+use crate::model::workload::CANARY;
 use crate::run::bystanders;
+use crate::run::convergence::convergence;
 use crate::run::cpu_trace::{CpuSample, CpuTrace};
 use crate::run::crds;
 use crate::run::folder;
 use crate::run::launch::free_ports;
+use crate::run::load::{Goal, Host, Load};
 use crate::run::snapshot::Snapshot;
 use crate::run::watched_subject::WatchedSubject;
 use crate::run::workspace::Workspace;
@@ -39,9 +40,6 @@ use crate::run::{Setting, step};
 use crate::target::cluster::Cluster;
 use crate::target::fixtures;
 use crate::target::{HARNESS, Order, SUBJECT, Server, Source};
-
-/// Between two polls of a wait; times come from events, not from these polls.
-const POLL: Duration = Duration::from_millis(20);
 
 /// A delay that no run reaches: 49 days.
 const NEVER_MS: u64 = u32::MAX as u64;
@@ -65,8 +63,7 @@ pub struct Session<'a> {
     pub subject: &'a Subject,
     pub cell: &'a Cell,
     pub server: Server,
-    pub cluster: Cluster,
-    pub journal: Arc<Journal>,
+    pub load: Load,
     pub running: WatchedSubject,
     /// What else goes on while a timed run is under way.
     pub machine_watch: Option<MachineWatch>,
@@ -121,10 +118,10 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32
             }
             samples = cell
                 .has_samples()
-                .then(|| session.journal.timeline().samples().to_tsv());
+                .then(|| session.load.journal.timeline().samples().to_tsv());
             let pages = (
                 session.server_metrics.take(),
-                session.server.metrics(&session.cluster).await,
+                session.server.metrics(&session.load.cluster).await,
             );
             metrics = match pages {
                 (Some(before), Some(after)) => Some(changes(&before, &after)),
@@ -181,6 +178,20 @@ impl<'a> Session<'a> {
         let mut run = Run::empty(cell);
         run.kubernetes_version = Some(cluster.version().await.map_err(|e| text(&e))?);
         let scenario = setting.scenario_of(subject);
+        let journal = Arc::new(Journal::of(cell.objects));
+        let load = Load {
+            scenario: match (cell.kind, &setting.rejected) {
+                (Kind::Rejected, Some(rejected)) => Arc::clone(rejected),
+                _ => Arc::clone(&scenario),
+            },
+            rejected: setting.rejected.clone(),
+            readiness: setting.readiness.clone(),
+            seed: setting.seed,
+            deadline: setting.deadline,
+            progress: Arc::clone(&setting.progress),
+            who: format!("{cell}: "),
+            ..Load::new(cluster.clone(), Arc::clone(&scenario), Arc::clone(&journal))
+        };
         let resource = &scenario.resource;
         cluster
             .ensure_namespace(&resource.namespace)
@@ -194,9 +205,7 @@ impl<'a> Session<'a> {
         fixtures::create(&cluster, fixtures, &resource.namespace, label)
             .await
             .map_err(|e| format!("fixtures: {e}"))?;
-        bystanders::create(&cluster, &setting.bystanders)
-            .await
-            .map_err(|e| format!("bystanders: {e}"))?;
+        bystanders::create(&load, &setting.bystanders, &Pace::Burst).await?;
         let stand_ins = scenario.stand_in.iter().map(|stand_in| {
             let agent = Agent::of(cluster.clone(), stand_in.clone(), &resource.namespace);
             AbortOnDrop(tokio::spawn(agent.run()).abort_handle())
@@ -213,7 +222,6 @@ impl<'a> Session<'a> {
             .await
             .map_err(|e| format!("canary: {e}"))?;
 
-        let journal = Arc::new(Journal::of(cell.objects));
         let now_ns = journal.now_ns();
         journal
             .timeline()
@@ -224,13 +232,7 @@ impl<'a> Session<'a> {
             .into_iter()
             .map(|observer| AbortOnDrop(tokio::spawn(observer.run()).abort_handle()));
         let observers: Vec<AbortOnDrop> = observers.collect();
-        let watching = Instant::now() + Duration::from_secs(10);
-        while journal.timeline().listed < observers.len() {
-            if Instant::now() > watching {
-                return Err("the harness's own list was not answered within 10 s".into());
-            }
-            tokio::time::sleep(POLL).await;
-        }
+        load.watches_are_open(observers.len()).await?;
 
         let ports = free_ports()?;
         let places = Places {
@@ -250,8 +252,7 @@ impl<'a> Session<'a> {
             subject,
             cell,
             server,
-            cluster,
-            journal,
+            load,
             running,
             machine_watch: None,
             admin: ports[0],
@@ -280,20 +281,47 @@ impl<'a> Session<'a> {
     async fn all_steps(&mut self) -> Result<(), Reason> {
         for step in self.setting.course().steps(self.cell) {
             let from_ms = self.now_ms();
-            let done = step::run(self, step).await;
+            let before = self.spent();
+            let done = step::run(self, &step).await;
+            // Those of the workload have figures of their own; those of every bench stand in the run.
+            let own = self.setting.asked.steps.contains(&step) && done.is_ok();
             self.run.steps.push(StepSpan {
-                step: step.name().to_owned(),
+                step: step.name(),
                 from_ms,
                 to_ms: self.now_ms(),
+                times: match own && step.has_times() {
+                    true => Some(convergence(
+                        &self.load.journal.timeline(),
+                        &self.load.pace(step.per_s()),
+                    )),
+                    false => None,
+                },
+                operator: before
+                    .zip(self.spent())
+                    .filter(|_| own)
+                    .map(|(before, after)| Spent::between(before, after)),
             });
-            done?;
+            done.map_err(|reason| match own {
+                true => format!("{}: {reason}", step.name()),
+                false => reason,
+            })?;
         }
         Ok(())
     }
 
+    /// What the subject holds and has used by now.
+    fn spent(&self) -> Option<Spent> {
+        let bytes = self.running.memory()?.rss_bytes as f64;
+        Some(Spent {
+            before_bytes: bytes,
+            after_bytes: bytes,
+            cpu_s: self.running.tree().cpu_seconds().ok(),
+        })
+    }
+
     /// Since the run began.
     fn now_ms(&self) -> u64 {
-        self.journal.now_ns() / 1_000_000
+        self.load.journal.now_ns() / 1_000_000
     }
 
     /// Ends the subject with SIGTERM.
@@ -333,7 +361,7 @@ impl<'a> Session<'a> {
     /// Waits until no other run works; none does until [`Session::rest`].
     pub async fn work(&mut self) {
         if self.turn.is_none() {
-            self.say("waiting for its turn");
+            self.load.say("waiting for its turn");
             self.turn = self.setting.turn().await;
         }
     }
@@ -341,34 +369,6 @@ impl<'a> Session<'a> {
     /// From now on the subject is idle: another run may work.
     pub fn rest(&mut self) {
         self.turn = None;
-    }
-
-    /// What is created in this cell.
-    fn scenario(&self) -> Arc<Scenario> {
-        let rejected = self.setting.rejected.as_ref();
-        match rejected.filter(|_| self.cell.kind == Kind::Rejected) {
-            Some(rejected) => Arc::clone(rejected),
-            None => self.setting.scenario_of(self.subject),
-        }
-    }
-
-    /// Something done to every object of the wave.
-    pub fn offer(&self, act: Act, pace: Pace) -> Generator {
-        Generator {
-            cluster: self.cluster.clone(),
-            scenario: self.scenario(),
-            readiness: self.setting.readiness.clone(),
-            seed: self.setting.seed,
-            journal: self.journal.clone(),
-            act,
-            pace,
-            objects: self.journal.timeline().part(),
-        }
-    }
-
-    /// Shows what the session does now.
-    pub fn say(&self, what: &str) {
-        self.setting.say_step(self.cell, what);
     }
 
     /// The subject's memory in a phase that does not wait; `None` where this machine does not tell.
@@ -404,7 +404,7 @@ impl<'a> Session<'a> {
     /// What subject and servers have used by now.
     pub fn cpu_sample(&self) -> CpuSample {
         CpuSample {
-            at_ns: self.journal.now_ns(),
+            at_ns: self.load.journal.now_ns(),
             cpu_s: self.running.tree().cpu_seconds().ok(),
             server_cpu_s: self.server.cpu_s(),
             controllers_cpu_s: self.server.controllers_cpu_s(),
@@ -429,22 +429,26 @@ impl<'a> Session<'a> {
         }
         Ok(())
     }
+}
 
-    /// Waits until the timeline holds what is asked for; false at the deadline.
-    pub async fn wait_until(
-        &mut self,
-        deadline: Instant,
-        holds: impl Fn(&Timeline) -> bool,
-    ) -> Result<bool, Reason> {
-        loop {
-            if holds(&self.journal.timeline()) {
-                return Ok(true);
-            }
-            self.check_alive()?;
-            if Instant::now() > deadline {
-                return Ok(false);
-            }
-            tokio::time::sleep(POLL).await;
+impl Host for Session<'_> {
+    fn load(&self) -> &Load {
+        &self.load
+    }
+
+    fn load_mut(&mut self) -> &mut Load {
+        &mut self.load
+    }
+
+    fn look(&mut self, _: Goal) -> Result<(), Reason> {
+        self.trace_cpu();
+        self.check_alive()
+    }
+
+    async fn restart(&mut self, times: u64) -> Result<Ended, Reason> {
+        for _ in 0..times {
+            step::restart::once(self).await?;
         }
+        Ok(Ended::Converged)
     }
 }

@@ -28,8 +28,8 @@ impl Snapshot {
             cpu: session.cpu_sample(),
             context_switches: session.running.tree().context_switches().ok(),
             datastore_written_bytes: session.server.datastore_written_bytes(),
-            revision: session.server.revision(&session.cluster).await,
-            request_counts: session.server.request_counts(&session.cluster).await,
+            revision: session.server.revision(&session.load.cluster).await,
+            request_counts: session.server.request_counts(&session.load.cluster).await,
         }
     }
 

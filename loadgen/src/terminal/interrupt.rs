@@ -41,6 +41,11 @@ impl Interrupt {
         Ok(Interrupt(receive))
     }
 
+    /// Nobody asks: whoever waits is dropped instead.
+    pub fn never() -> Interrupt {
+        Interrupt(watch::channel(false).1)
+    }
+
     /// Returns once a stop was asked for.
     pub async fn requested(&self) {
         let mut receive = self.0.clone();

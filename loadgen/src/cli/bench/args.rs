@@ -7,8 +7,9 @@ use clap::Args;
 use crate::model::bystanders;
 use crate::model::bystanders::Bystanders;
 use crate::model::control_plane::ControlPlane;
+use crate::model::course::Asked;
 use crate::model::profile::Profile;
-use crate::model::step::Asked;
+use crate::model::step::Step;
 use crate::target::context::TargetArgs;
 
 /// Objects of several kinds, from one option.
@@ -154,8 +155,8 @@ pub struct BenchArgs {
 }
 
 impl BenchArgs {
-    /// Steps beyond those that every bench has.
-    pub fn asked(&self) -> Asked {
+    /// Steps beyond those that every bench has; `steps` are those of the workload.
+    pub fn asked(&self, steps: &[Step]) -> Asked {
         Asked {
             restarts: self.restarts,
             soak_events: self.soak_events,
@@ -163,6 +164,7 @@ impl BenchArgs {
             bystanders: self.bystanders.is_some(),
             updates: None,
             server_restart: self.server_restart,
+            steps: steps.to_vec(),
         }
     }
 

@@ -48,7 +48,7 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
         })?,
         profile: setting.profile,
         ready_delay_ms: setting.ready_delay_ms,
-        asked: setting.asked,
+        asked: setting.asked.clone(),
         bystanders: setting.bystanders.clone(),
         planned: plan.cells(setting.seed),
         overlap: setting.overlap,

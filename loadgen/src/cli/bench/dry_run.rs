@@ -12,11 +12,13 @@ use crate::cli::bench::args::BenchArgs;
 use crate::cli::bench::plan as options;
 use crate::model::cell::{Cell, Kind};
 use crate::model::control_plane::ControlPlane;
+use crate::model::course::Course;
 use crate::model::estimate;
 use crate::model::evidence::{EXPERIMENT, Evidence};
 use crate::model::plan::Plan;
 use crate::model::profile::Timing;
-use crate::model::step::Course;
+use crate::model::step::Step;
+use crate::model::workload::Workload;
 use crate::report;
 
 /// As it is printed. Runs of the rate sweep are as many as there can be at most.
@@ -48,10 +50,11 @@ const DATASTORE_BYTES: u64 = 160_000_000;
 /// the log and in the file.
 const COPIES: u64 = 20;
 
-pub fn run(args: &BenchArgs, plan: &Plan, object_bytes: usize) -> anyhow::Result<ExitCode> {
+pub fn run(args: &BenchArgs, plan: &Plan, workload: &Workload) -> anyhow::Result<ExitCode> {
+    let object_bytes = workload.scenario.object_bytes;
     let kept = kept(args)?;
     let is_there = |cell: &Cell| kept.contains(cell);
-    let course = course(args, plan);
+    let course = course(args, plan, &workload.steps);
     let cells = plan.cells(args.seed);
     let time = estimate::of_plan(plan, &cells, &course, args.control_plane, is_there);
     let mut runs_by_kind = BTreeMap::new();
@@ -101,7 +104,7 @@ fn kept(args: &BenchArgs) -> anyhow::Result<Vec<Cell>> {
     }
 }
 
-fn course(args: &BenchArgs, plan: &Plan) -> Course {
+fn course(args: &BenchArgs, plan: &Plan, steps: &[Step]) -> Course {
     let timing = Timing::of(options::profile(args));
     Course {
         timing: match args.only_bursts() {
@@ -109,6 +112,6 @@ fn course(args: &BenchArgs, plan: &Plan) -> Course {
             false => timing,
         },
         largest: plan.largest(),
-        asked: args.asked(),
+        asked: args.asked(steps),
     }
 }

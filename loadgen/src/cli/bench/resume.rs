@@ -6,6 +6,7 @@
 
 use crate::model::bystanders;
 use crate::model::record::{Experiment, SubjectRecord};
+use crate::model::step::Step;
 
 /// The same experiment, going on now; the record that stays is the one that was begun.
 ///
@@ -76,6 +77,12 @@ fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
         "--server-restart",
         given(begun.asked.server_restart),
         given(now.asked.server_restart),
+    );
+    let names = |steps: &[Step]| steps.iter().map(Step::name).collect::<Vec<_>>().join(", ");
+    compare(
+        "[[steps]] of the workload",
+        names(&begun.asked.steps),
+        names(&now.asked.steps),
     );
     compare(
         "--bystanders",
@@ -175,9 +182,9 @@ fn started_as(record: &SubjectRecord) -> impl PartialEq + use<> {
 mod tests {
     use super::*;
     use crate::model::cell::{Cell, Kind};
+    use crate::model::course::Asked;
     use crate::model::profile::Profile;
     use crate::model::record::{Environment, Origin};
-    use crate::model::step::Asked;
     use crate::model::subject::built_in;
 
     fn experiment() -> Experiment {

@@ -7,9 +7,9 @@ use http::Method;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use crate::model::step::Step;
 use crate::model::workload;
 use crate::model::workload::place::Source;
-use crate::model::workload::steps::LoadStep;
 use crate::model::workload::{Fixture, Resource, Scenario, Workload};
 use crate::target::cluster::{Cluster, JSON};
 use crate::target::{cluster, fixtures};
@@ -58,7 +58,7 @@ pub fn objects(workload: &Workload, namespace: &str) -> anyhow::Result<Vec<Tried
         }
     }
     for (number, step) in workload.steps.iter().enumerate() {
-        if let LoadStep::Scale { field, value, .. } = step {
+        if let Step::Scale { field, value, .. } = step {
             let scenario = workload.scenario.scaled(field, value);
             let scenario = scenario.of_run(RUN, namespace);
             tried.push(Tried {

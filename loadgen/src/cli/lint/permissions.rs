@@ -7,8 +7,8 @@
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::model::step::Step;
 use crate::model::workload;
-use crate::model::workload::steps::LoadStep;
 use crate::model::workload::{Error, Resource, Workload, group_and_version};
 use crate::target::cluster::{Cluster, JSON};
 
@@ -73,7 +73,7 @@ pub fn needed(workload: &Workload, fixtures: &[Option<Resource>], namespace: &st
         }
     }
     let steps = workload.steps.iter();
-    let deletes_children = |step: &LoadStep| matches!(step, LoadStep::DeleteChildren {});
+    let deletes_children = |step: &Step| matches!(step, Step::DeleteChildren {});
     if steps.clone().any(deletes_children) {
         for (number, child) in workload.scenario.children.iter().enumerate() {
             let (group, _) = group_and_version(&child.api_version);
@@ -87,7 +87,7 @@ pub fn needed(workload: &Workload, fixtures: &[Option<Resource>], namespace: &st
         }
     }
     for (number, step) in steps.enumerate() {
-        let changes = matches!(step, LoadStep::Bystanders { changes, .. } if *changes > 0);
+        let changes = matches!(step, Step::Bystanders { changes, .. } if *changes > 0);
         needed.extend(step.bystanders().into_iter().map(|bystanders| Needed {
             verbs: match changes {
                 true => OF_CHANGED_BYSTANDERS,

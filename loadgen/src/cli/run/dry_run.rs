@@ -9,14 +9,14 @@ use http::Method;
 use serde::de::IgnoredAny;
 
 use crate::cli::lint;
-use crate::cli::run::Load;
+use crate::cli::run::ClusterRun;
 use crate::cli::run::most_objects::Objects;
-use crate::model::workload::steps::LoadStep;
+use crate::model::step::Step;
 
 /// Every cluster has it.
 const NAMESPACE: &str = "default";
 
-impl Load {
+impl ClusterRun {
     /// # Errors
     /// As before a run: nothing could be created.
     pub(super) async fn dry_run(mut self) -> anyhow::Result<ExitCode> {
@@ -64,7 +64,7 @@ impl Load {
     }
 }
 
-fn at_rate(step: &LoadStep) -> String {
+fn at_rate(step: &Step) -> String {
     let per_s = step.per_s().map(|per_s| format!(" at {per_s}/s"));
     per_s.unwrap_or_default()
 }

@@ -8,10 +8,7 @@
 
 pub mod account;
 pub mod args;
-pub mod bystanders;
 pub mod capacity;
-pub mod children;
-pub mod converge;
 pub mod dry_run;
 pub mod merged;
 pub mod most_objects;
@@ -34,13 +31,11 @@ use crate::cli::command_line;
 use crate::cli::run::account::{Account, Removal};
 pub use crate::cli::run::args::RunArgs;
 pub(crate) use crate::cli::run::args::dns_label;
-use crate::cli::run::converge::Goal;
 use crate::cli::run::most_objects::Objects;
 use crate::cli::run::operator::{Watched, Watching};
 use crate::cli::run::pods::Pods;
 use crate::cli::run::record::RunRecord;
-use crate::cli::run::steps::Done;
-use crate::load::generator::Act;
+use crate::cli::run::steps::{Done, OnCluster};
 use crate::load::journal::Journal;
 use crate::load::look;
 use crate::load::observer::Observer;
@@ -53,6 +48,8 @@ use crate::model::shard::Shard;
 use crate::model::workload;
 use crate::model::workload::{RUN_LABEL, Scenario, Workload};
 use crate::run::convergence::convergence;
+use crate::run::load::Load;
+use crate::run::step::objects;
 use crate::target::cleanup::{CleanUp, Made, Scope};
 use crate::target::cluster::Cluster;
 use crate::target::context::Target;
@@ -61,7 +58,7 @@ use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
 
 /// A run on its target.
-struct Load {
+struct ClusterRun {
     args: RunArgs,
     /// The value of the run's label.
     run: String,
@@ -70,7 +67,7 @@ struct Load {
     workload: Workload,
     scenario: Arc<Scenario>,
     stop: Interrupt,
-    progress: Progress,
+    progress: Arc<Progress>,
     operator: Option<Watching>,
     /// Known once it is prepared.
     pods: Pods,
@@ -121,11 +118,11 @@ async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
     let namespace = args.namespace.clone();
     let namespace = namespace.unwrap_or_else(|| run_id::namespace(&run));
     let scenario = workload.scenario.clone().of_run(&run, &namespace);
-    let mut load = Load {
+    let mut load = ClusterRun {
         cluster: Cluster::of(target.config.clone())?,
         scenario: Arc::new(scenario.of_shard(args.shard.unwrap_or_default())),
         workload,
-        progress: Progress::default(),
+        progress: Arc::default(),
         args,
         run,
         target,
@@ -152,7 +149,7 @@ async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
     load.offer().await
 }
 
-impl Load {
+impl ClusterRun {
     /// Creates the objects, waits, cleans up, and prints the account.
     async fn offer(&self) -> anyhow::Result<ExitCode> {
         let namespace = &self.scenario.resource.namespace;
@@ -171,7 +168,7 @@ impl Load {
         }
         let standing_in = self.stand_in();
         let loaded = match made {
-            Ok(()) => self.load(&journal).await,
+            Ok(()) => self.offered(&journal).await,
             Err(error) => Err(error.into()),
         };
         if loaded.as_ref().is_ok_and(Loaded::stopped) {
@@ -283,18 +280,37 @@ impl Load {
         Pace::of_shards(self.args.rate.as_ref(), self.shard().of)
     }
 
-    /// This shard's part of a rate.
-    fn pace_of(&self, per_s: Option<f64>) -> Pace {
-        match per_s {
-            Some(per_s) => Pace::Steady {
-                per_s: per_s / self.shard().of as f64,
-            },
-            None => Pace::Burst,
+    /// What is created, changed and deleted.
+    fn load(&self, journal: &Arc<Journal>) -> Load {
+        Load {
+            rejected: self.rejected(),
+            seed: self.args.seed,
+            deadline: self.args.deadline_s.map(Duration::from_secs),
+            run: Some(self.run.clone()),
+            shards: self.shard().of,
+            progress: Arc::clone(&self.progress),
+            stop: self.stop.clone(),
+            ..Load::new(
+                self.cluster.clone(),
+                Arc::clone(&self.scenario),
+                Arc::clone(journal),
+            )
         }
     }
 
+    /// The same objects as they are not accepted or not made.
+    fn rejected(&self) -> Option<Arc<Scenario>> {
+        let rejected = self.workload.rejected.clone()?;
+        let rejected = rejected.of_run(&self.run, &self.scenario.resource.namespace);
+        let rejected = rejected.of_shard(self.shard());
+        Some(Arc::new(match self.pods {
+            Pods::NotAsked => rejected.without_pods(),
+            _ => rejected,
+        }))
+    }
+
     /// Creates the objects, and does the steps of the workload.
-    async fn load(&self, journal: &Arc<Journal>) -> anyhow::Result<Loaded> {
+    async fn offered(&self, journal: &Arc<Journal>) -> anyhow::Result<Loaded> {
         let convergence_of = &self.workload.convergence;
         let observers = Observer::all(&self.cluster, &self.scenario, convergence_of, journal);
         let observers = observers.map_err(anyhow::Error::msg)?;
@@ -303,18 +319,18 @@ impl Load {
         for observer in observers {
             observing.spawn(observer.run());
         }
-        converge::watches_are_open(journal, watches).await?;
+        // Nothing is kept of a wave but its record, however many there are.
+        journal.timeline().forgets_ended = true;
+        let mut host = OnCluster {
+            run: self,
+            load: self.load(journal),
+            hinted: false,
+        };
+        let open = host.load.watches_are_open(watches).await;
+        open.map_err(anyhow::Error::msg)?;
         let pace = self.pace();
-        let ended = self
-            .wave(
-                journal,
-                &self.scenario,
-                0..self.objects(),
-                Act::Create,
-                &pace,
-                Goal::Ready,
-            )
-            .await;
+        let created = objects::create(&mut host, 0..self.objects(), pace.clone()).await;
+        let ended = created.map_err(anyhow::Error::msg)?;
         let mut loaded = {
             let timeline = journal.timeline();
             Loaded {
@@ -326,7 +342,7 @@ impl Load {
             }
         };
         if ended == Ended::Converged {
-            loaded.steps = self.steps(journal).await;
+            loaded.steps = host.steps().await;
         }
         if loaded.stopped() {
             return Ok(loaded);
@@ -337,7 +353,7 @@ impl Load {
                 look::lines(&self.cluster, &self.scenario, convergence_of, index).await;
         }
         let idle = self.idle();
-        if !idle.is_zero() && self.rest(idle).await == Ended::Stopped {
+        if !idle.is_zero() && host.load.rest(idle).await == Ended::Stopped {
             loaded.ended = Ended::Stopped;
         }
         Ok(loaded)

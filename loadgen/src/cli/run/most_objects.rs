@@ -4,8 +4,8 @@
 
 use crate::model::bystanders::Bystanders;
 use crate::model::error::Usage;
+use crate::model::step::Step;
 use crate::model::workload::Workload;
-use crate::model::workload::steps::LoadStep;
 use crate::report::table::grouped;
 
 /// What a run would create, of all shards; namespaces that it makes for itself are not among them.
@@ -58,9 +58,9 @@ impl std::fmt::Display for Objects {
 }
 
 /// A later step adds those of a kind that are not there.
-fn bystanders(steps: &[LoadStep]) -> usize {
+fn bystanders(steps: &[Step]) -> usize {
     let mut most: Vec<Bystanders> = Vec::new();
-    for one in steps.iter().flat_map(LoadStep::bystanders) {
+    for one in steps.iter().flat_map(Step::bystanders) {
         match most.iter_mut().find(|known| known.kind == one.kind) {
             Some(known) => known.objects = known.objects.max(one.objects),
             None => most.push(one),
@@ -73,8 +73,8 @@ fn bystanders(steps: &[LoadStep]) -> usize {
 mod tests {
     use super::*;
 
-    fn step(objects: &str) -> LoadStep {
-        LoadStep::Bystanders {
+    fn step(objects: &str) -> Step {
+        Step::Bystanders {
             objects: objects.into(),
             changes: 0,
             per_s: None,
@@ -85,7 +85,7 @@ mod tests {
     fn bystanders_of_a_kind_that_are_there_are_not_created_again() {
         let steps = [
             step("secrets=100,configmaps=5"),
-            LoadStep::Idle { seconds: 1 },
+            Step::Idle { seconds: 1 },
             step("secrets=300"),
             step("secrets=200"),
         ];

@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::measure::log_tail::log_tail;
 use crate::model::operator::OperatorName;
+use crate::model::record::Spent;
 use crate::report::table::{Table, figure, often};
 use crate::target::cluster::Cluster;
 use crate::target::operator::memory::{Chosen, Reading, Source};
@@ -68,28 +69,6 @@ pub struct PodWatched {
     pub log: Vec<String>,
     restarts_seen: u64,
     cpu_seen_s: Option<f64>,
-}
-
-/// What an operator needed for a step: all of its pods.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Spent {
-    pub before_bytes: f64,
-    pub after_bytes: f64,
-    /// `None` where its source of memory does not tell it.
-    pub cpu_s: Option<f64>,
-}
-
-impl Spent {
-    /// What was spent between two [`Watching::figures`].
-    pub fn between(before: Spent, after: Spent) -> Self {
-        let cpu_s = after.cpu_s.zip(before.cpu_s);
-        Self {
-            before_bytes: before.after_bytes,
-            after_bytes: after.after_bytes,
-            cpu_s: cpu_s.map(|(after, before)| (after - before).max(0.0)),
-        }
-    }
 }
 
 /// The operator while it is watched.

@@ -12,10 +12,13 @@ use crate::cli::question;
 use crate::cli::run::capacity::Capacity;
 use crate::cli::run::operator::Watching;
 use crate::cli::run::pods::Pods;
-use crate::cli::run::{Load, bystanders, capacity};
+use crate::cli::run::{ClusterRun, capacity};
+use crate::model::bystanders;
+use crate::model::bystanders::Bystanders;
+use crate::model::step::Step;
 use crate::report::table::grouped;
 
-impl Load {
+impl ClusterRun {
     /// Prints what will be created, and asks where the cluster is not local or pods do not fit. Returns
     /// false if the user declines.
     pub(super) async fn prepare(&mut self) -> anyhow::Result<bool> {
@@ -90,7 +93,7 @@ impl Load {
             (true, None) => "a namespace of its own".to_owned(),
             _ => format!("namespace {}", self.scenario.resource.namespace),
         };
-        let foreign = bystanders::intent(&self.workload.steps);
+        let foreign = foreign(&self.workload.steps);
         format!(
             "{} {}{shard} {pace} in {namespace} of context {} ({}); {pods}{foreign}",
             grouped(self.objects()),
@@ -134,5 +137,17 @@ impl Load {
             anyhow::bail!(workload.source.error("object.plural", message));
         }
         Ok(())
+    }
+}
+
+/// What is said before a run whose steps make objects that do not concern the operator; empty where none does.
+fn foreign(steps: &[Step]) -> String {
+    let kinds: Vec<Bystanders> = steps.iter().flat_map(Step::bystanders).collect();
+    match kinds.is_empty() {
+        true => String::new(),
+        false => format!(
+            "; later {} that do not concern the operator",
+            bystanders::text(&kinds)
+        ),
     }
 }

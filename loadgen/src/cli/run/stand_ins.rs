@@ -5,11 +5,11 @@
 
 use tokio::task::JoinSet;
 
-use crate::cli::run::Load;
+use crate::cli::run::ClusterRun;
 use crate::load::stand_in::Agent;
 use crate::model::workload::StandIn;
 
-impl Load {
+impl ClusterRun {
     /// Until it is dropped. An operator may need them while its objects are removed.
     pub(super) fn stand_in(&self) -> JoinSet<()> {
         let mut standing_in = JoinSet::new();

@@ -11,6 +11,8 @@ pub mod template_file;
 
 use serde_json::Value;
 
+use crate::model::step;
+use crate::model::step::Step;
 use crate::model::subject::Convergence;
 use crate::model::workload::condition::Condition;
 use crate::model::workload::conformance;
@@ -21,8 +23,6 @@ use crate::model::workload::fixture::Fixture;
 use crate::model::workload::folder::Folder;
 use crate::model::workload::place::Source;
 use crate::model::workload::scenario::{Compiled, LAST_INDEX};
-use crate::model::workload::steps;
-use crate::model::workload::steps::LoadStep;
 use crate::model::workload::template::Template;
 use crate::model::workload::{CANARY, Error, MOST_BYTES, Manifest, Readiness, Scenario, Workload};
 
@@ -171,17 +171,17 @@ impl Reader<'_> {
 
     /// # Errors
     /// A step that cannot be done, at its own line.
-    fn steps(&self, listed: &[LoadStep], scenario: &Scenario, rejected: bool) -> Result<(), Error> {
-        let wrong = |number: usize, (field, message): steps::Wrong| {
+    fn steps(&self, listed: &[Step], scenario: &Scenario, rejected: bool) -> Result<(), Error> {
+        let wrong = |number: usize, (field, message): step::Wrong| {
             self.source.part("steps", number).error(field, message)
         };
         for (number, step) in listed.iter().enumerate() {
             step.check().map_err(|it| wrong(number, it))?;
             let lacks = match step {
-                LoadStep::Fault { .. } if !rejected => {
+                Step::Fault { .. } if !rejected => {
                     Some("fault: add object.rejected, which says what makes an object fail")
                 }
-                LoadStep::DeleteChildren {} if scenario.children.is_empty() => {
+                Step::DeleteChildren {} if scenario.children.is_empty() => {
                     Some("delete-children: add [[children]], which says what an object owns")
                 }
                 _ => None,
@@ -190,7 +190,7 @@ impl Reader<'_> {
                 return Err(wrong(number, ("do", lacks.to_owned())));
             }
         }
-        steps::check_order(listed).map_err(|(number, it)| wrong(number, it))
+        step::check_order(listed).map_err(|(number, it)| wrong(number, it))
     }
 
     /// A kind with its templates, without what only the first kind has.

@@ -1,33 +1,30 @@
 //! Creating all objects and waiting until they converge.
 //!
-//! Guarantees: a wait ends at its deadline, and sooner when nothing moves; what did not converge is
-//! counted (censored) and fails the run. Leaves to others: sending (`load::generator`).
+//! Guarantees: what did not converge is counted (censored) and fails the run. Leaves to others: sending and waiting
+//! (`run::load`).
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::load::generator::Act;
 use crate::load::look;
-use crate::load::timeline::Timeline;
 use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
 use crate::metric::convergence::convergence;
 use crate::model::step::Step;
 use crate::run::convergence::offer_of;
 use crate::run::session::{Reason, Session};
+use crate::run::step::objects;
 
 /// A run at a rate is invalid when more than 1 % of its sends were later than this.
 const LATE_MS: f64 = 100.0;
 
-pub async fn run(session: &mut Session<'_>, pace: Pace) -> Result<(), Reason> {
+pub async fn run(session: &mut Session<'_>, step: &Step) -> Result<(), Reason> {
     let objects = session.cell.objects;
+    let pace = session.load.pace(step.per_s());
+    session.work().await;
     let own_before = tare_procstat::cpu_seconds(std::process::id()).ok();
     let started = Instant::now();
     session.reset_peak();
-    let name = Step::Create { per_s: None }.name();
-    let converged = offer(session, Act::Create, pace.clone(), name, |t| {
-        t.all(|p| p.ready)
-    });
-    let ended = converged.await?;
+    let ended = objects::create(session, 0..objects, pace.clone()).await?;
     if pace == Pace::Burst {
         session.run.memory.burst = session.sampled();
     }
@@ -38,7 +35,7 @@ pub async fn run(session: &mut Session<'_>, pace: Pace) -> Result<(), Reason> {
         judge_generator(session, (after - before) / wall_s);
     }
     // The record follows from the samples that the evidence keeps, and from nothing later.
-    let convergence = convergence(session.journal.timeline().end_wave(), offer_of(&pace));
+    let convergence = convergence(session.load.journal.timeline().end_wave(), offer_of(&pace));
     let p99_late_ms = convergence.late.quantiles().map_or(0.0, |q| q.p99_ms);
     if p99_late_ms > LATE_MS {
         session.run.invalid_because.push(format!(
@@ -49,15 +46,14 @@ pub async fn run(session: &mut Session<'_>, pace: Pace) -> Result<(), Reason> {
     let censored = convergence.censored;
     session.run.convergence = Some(convergence);
     warn(session);
-    if ended != Ended::Converged {
+    if ended != Ended::Converged || censored > 0 {
         let what = match ready {
             0 => "no object".to_owned(),
             _ => format!("{} of {objects}", objects as u64 - censored),
         };
-        let index = look::first(&session.journal.timeline());
-        let scenario = session.setting.scenario_of(session.subject);
-        let convergence = &session.subject.convergence;
-        let looked = look::lines(&session.cluster, &scenario, convergence, index).await;
+        let index = look::first(&session.load.journal.timeline());
+        let (load, convergence) = (&session.load, &session.subject.convergence);
+        let looked = look::lines(&load.cluster, &load.scenario, convergence, index).await;
         let mut looked = looked.into_iter();
         let example = looked
             .next()
@@ -74,7 +70,7 @@ pub async fn run(session: &mut Session<'_>, pace: Pace) -> Result<(), Reason> {
 /// Creates that failed, and interruptions of the harness's own watch.
 fn warn(session: &mut Session<'_>) {
     let objects = session.cell.objects;
-    let timeline = session.journal.timeline();
+    let timeline = session.load.journal.timeline();
     if let Some((message, times)) = timeline.failed() {
         session.run.invalid_because.push(format!(
             "{times} of {objects} creates were rejected, the first with: {message}"
@@ -95,44 +91,5 @@ fn judge_generator(session: &mut Session<'_>, cores_used: f64) {
         session.run.invalid_because.push(format!(
             "the generator was the bottleneck: it used {cores_used:.2} of {cores:.0} cores (bound: half)"
         ));
-    }
-}
-
-/// Does something to all objects and waits until `done`, at most until the deadline, and for no longer
-/// than the stall timeout where nothing moves.
-pub async fn offer(
-    session: &mut Session<'_>,
-    act: Act,
-    pace: Pace,
-    what: &str,
-    done: impl Fn(&Timeline) -> bool,
-) -> Result<Ended, Reason> {
-    let objects = session.journal.timeline().in_wave().len();
-    session.work().await;
-    let timeout = session.setting.timeout(objects, &pace);
-    let started = Instant::now();
-    let mut sending = tokio::task::JoinSet::new();
-    sending.spawn(session.offer(act, pace).send());
-    let (mut last, mut moved_at) = (Default::default(), started);
-    loop {
-        let next_poll = Instant::now() + Duration::from_millis(100);
-        if session.wait_until(next_poll, &done).await? {
-            return Ok(Ended::Converged);
-        }
-        session.trace_cpu();
-        let progress = session.journal.timeline().progress();
-        let count = match act {
-            Act::Delete => progress.gone,
-            Act::Create | Act::Update(_) | Act::Child(_) => progress.ready,
-        };
-        session
-            .setting
-            .say_count(session.cell, what, count, objects);
-        if progress != last {
-            (last, moved_at) = (progress, Instant::now());
-        }
-        if let Some(ended) = timeout.is_over(started.elapsed(), moved_at.elapsed()) {
-            return Ok(ended);
-        }
     }
 }

@@ -7,21 +7,18 @@
 use crate::load::timetable::Pace;
 use crate::measure::settle::Rule;
 use crate::model::record::Restart;
-use crate::model::step::{Quiet, Step};
+use crate::model::step::Quiet;
 use crate::run::ready;
 use crate::run::ready::Started;
 use crate::run::server_counters::ServerCounters;
 use crate::run::session::{Reason, Session};
 use crate::run::step::settle::settle;
 
-pub async fn run(session: &mut Session<'_>, times: u32, quiet: Quiet) -> Result<(), Reason> {
+pub async fn run(session: &mut Session<'_>, times: u64, quiet: Quiet) -> Result<(), Reason> {
     for n in 1..=times {
-        session.work().await;
-        let name = Step::Restart { times, quiet }.name();
-        session.say(&match times {
-            1 => name.to_owned(),
-            _ => format!("{name}, {n} of {times}"),
-        });
+        if times > 1 {
+            session.load.say(&format!("restart {n} of {times}"));
+        }
         let restart = restart(session, quiet).await;
         let restart = restart.map_err(|reason| match times {
             1 => reason,
@@ -32,14 +29,30 @@ pub async fn run(session: &mut Session<'_>, times: u32, quiet: Quiet) -> Result<
     Ok(())
 }
 
+/// Ends the subject, and starts it again until it works.
+pub async fn once(session: &mut Session<'_>) -> Result<Started, Reason> {
+    session.work().await;
+    session.stop_subject().await?;
+    ready::offer_canary(session).await?;
+    start(session).await
+}
+
+async fn start(session: &mut Session<'_>) -> Result<Started, Reason> {
+    session.start_subject().await?;
+    let within = session
+        .load
+        .timeout(session.cell.objects, &Pace::Burst)
+        .deadline;
+    ready::started(session, within).await
+}
+
 async fn restart(session: &mut Session<'_>, quiet: Quiet) -> Result<Restart, Reason> {
+    session.work().await;
     session.stop_subject().await?;
     ready::offer_canary(session).await?;
     let before = ServerCounters::take(session).await;
-    let events = session.journal.timeline().events_of_objects();
-    session.start_subject().await?;
-    let timeout = session.setting.timeout(session.cell.objects, &Pace::Burst);
-    let Started { ready_s, working_s } = ready::started(session, timeout.deadline).await?;
+    let events = session.load.journal.timeline().events_of_objects();
+    let Started { ready_s, working_s } = start(session).await?;
     let waited = settle(session, "settling after the restart", Rule::of(quiet)).await?;
     let timed = session.cell.kind.is_timed();
     let memory = match timed {
@@ -54,7 +67,7 @@ async fn restart(session: &mut Session<'_>, quiet: Quiet) -> Result<Restart, Rea
         settled: waited.settled,
         memory,
         cpu_s,
-        events: session.journal.timeline().events_of_objects() - events,
+        events: session.load.journal.timeline().events_of_objects() - events,
         server: before
             .zip(after)
             .map(|(before, after)| after.since(&before)),

@@ -16,7 +16,6 @@ use crate::run::step::settle::settle;
 pub async fn run(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reason> {
     session.work().await;
     let name = Step::RestartServer(quiet).name();
-    session.say(name);
     session.reset_peak();
     let cpu_s = session.running.tree().cpu_seconds().ok();
     let began = Instant::now();
@@ -25,13 +24,13 @@ pub async fn run(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reason> 
     let back_s = began.elapsed().as_secs_f64();
     ready::offer_canary(session).await?;
     let within = session
-        .setting
+        .load
         .timeout(session.cell.objects, &Pace::Burst)
         .deadline;
     let found_again = ready::started(session, within).await;
     found_again.map_err(|reason| format!("{name}: {reason}"))?;
     let working_s = began.elapsed().as_secs_f64();
-    let waited = settle(session, name, Rule::of(quiet)).await?;
+    let waited = settle(session, &name, Rule::of(quiet)).await?;
     session.run.memory.server_restart = session.settled(quiet, waited.settled);
     let spent = session.running.tree().cpu_seconds().ok().zip(cpu_s);
     session.run.server_restart = Some(ServerRestart {

@@ -26,7 +26,7 @@ pub async fn run(session: &mut Session<'_>, quiet: Quiet, idle: Duration) -> Res
         begin,
         settled,
         restless,
-    } = settle(session, "settling", Rule::of(quiet)).await?;
+    } = settle(session, "settle", Rule::of(quiet)).await?;
     session.run.memory.settled = session.settled(quiet, settled);
     let end = Snapshot::take(session).await;
     record(session, begin.as_ref().unwrap_or(&end));
@@ -34,13 +34,13 @@ pub async fn run(session: &mut Session<'_>, quiet: Quiet, idle: Duration) -> Res
         Some(begin) => begin,
         None if restless => {
             let begin = Snapshot::take(session).await;
-            session.say("counting what it does without an end");
+            session.load.say("counting what it does without an end");
             tokio::time::sleep(RESTLESS).await;
             begin
         }
         None => return Ok(()),
     };
-    session.say("idling");
+    session.load.say("idling");
     while begin.at.elapsed() < idle {
         let left = idle.saturating_sub(begin.at.elapsed());
         tokio::time::sleep(left.min(POLL)).await;
@@ -57,7 +57,7 @@ pub fn record(session: &mut Session<'_>, end: &Snapshot) {
         return;
     };
     session.trace_cpu();
-    let last_write_ns = session.journal.timeline().last_event_ns;
+    let last_write_ns = session.load.journal.timeline().last_event_ns;
     let booked = session.trace.take().map(|trace| trace.until(last_write_ns));
     session.run.converge_cpu_s = booked.and_then(|booked| booked.cpu_s);
     session.run.api_server_cpu_s = booked.and_then(|booked| booked.server_cpu_s);
@@ -91,7 +91,7 @@ pub struct Waited {
 
 /// Waits until the subject has settled, or the rule gives up.
 pub async fn settle(session: &mut Session<'_>, what: &str, rule: Rule) -> Result<Waited, Reason> {
-    session.say(what);
+    session.load.say(what);
     let started = Instant::now();
     let mut detector = SettleDetector::new(rule, sample(session, started));
     let mut begin = None;
@@ -136,7 +136,7 @@ fn sample(session: &Session<'_>, started: Instant) -> Sample {
     let tree = session.running.tree();
     Sample {
         at: started.elapsed(),
-        events: session.journal.timeline().events,
+        events: session.load.journal.timeline().events,
         // Where CPU and memory cannot be read, events alone decide: a constant never changes.
         cpu_s: tree.cpu_seconds().unwrap_or_default(),
         anon_bytes: tree.memory().map_or(0, |memory| memory.anon_bytes),

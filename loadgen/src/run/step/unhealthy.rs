@@ -6,12 +6,12 @@
 use std::time::{Duration, Instant};
 
 use crate::load::generator::Act;
-use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
 use crate::model::record::FaultResponse;
+use crate::run::load::{Goal, Wave, wave};
 use crate::run::session::{Reason, Session};
 use crate::run::snapshot::Snapshot;
-use crate::run::step::create::offer;
+use crate::run::step::objects;
 
 /// Requests are counted over this long.
 const WINDOW: Duration = Duration::from_secs(5);
@@ -20,12 +20,14 @@ const WINDOW: Duration = Duration::from_secs(5);
 pub async fn run(session: &mut Session<'_>, held: Duration) -> Result<(), Reason> {
     let before = Snapshot::take(session).await;
     session.reset_peak();
-    let offered = offer(session, Act::Create, Pace::Burst, "offered", |t| {
-        t.all(|p| p.acked)
-    });
-    let ended = offered.await?;
-    if ended != Ended::Converged {
-        return Err(format!("not every object was created{}", ended.words()));
+    session.work().await;
+    let objects = objects::all(&session.load);
+    let offered = Wave::once(Act::Create, objects.clone(), Pace::Burst, Goal::Answered);
+    let ended = wave(session, offered).await?;
+    let accepted = session.load.journal.timeline().progress().acked as usize;
+    if accepted < objects.len() {
+        let (of, why) = (objects.len(), ended.words());
+        return Err(format!("only {accepted} of {of} objects were created{why}"));
     }
     let mut windows = Vec::new();
     let until = Instant::now() + held;
@@ -35,7 +37,7 @@ pub async fn run(session: &mut Session<'_>, held: Duration) -> Result<(), Reason
             "unhealthy for {} s more",
             (until - Instant::now()).as_secs()
         );
-        session.say(&what);
+        session.load.say(&what);
         tokio::time::sleep(WINDOW).await;
         session.check_alive()?;
         let now = Snapshot::take(session).await;
@@ -47,8 +49,11 @@ pub async fn run(session: &mut Session<'_>, held: Duration) -> Result<(), Reason
     session.run.memory.settled = session.sampled();
     session.run.converge_cpu_s = last.cpu_s_since(&before);
     session.run.requests = last.requests_since(&before);
-    session.run.fault_response =
-        response(held, &windows, session.journal.timeline().progress().ready);
+    session.run.fault_response = response(
+        held,
+        &windows,
+        session.load.journal.timeline().progress().ready,
+    );
     Ok(())
 }
 

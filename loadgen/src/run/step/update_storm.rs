@@ -4,52 +4,40 @@
 //! Guarantees: updates keep to their timetable whatever the subject does; how far each object is
 //! behind is sampled once per round. Leaves to others: comparing.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::load::generator::Act;
 use crate::load::object::Object;
-use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
 use crate::model::profile::{UPDATE_EVERY as EVERY, UPDATE_ROUNDS as ROUNDS};
 use crate::model::record::UpdateStorm;
 use crate::run::session::{Reason, Session};
 use crate::run::snapshot::Snapshot;
-use crate::run::step::create::offer;
+use crate::run::step::{objects, require};
+
+/// Between two looks.
+const POLL: Duration = Duration::from_millis(20);
 
 /// Creates the objects, then updates all of them [`ROUNDS`] times.
 pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
     let objects = session.cell.objects;
     session.reset_peak();
-    let created = offer(session, Act::Create, Pace::Burst, "converged", |t| {
-        t.all(|p| p.ready)
-    });
-    let ended = created.await?;
-    if ended != Ended::Converged {
-        let why = ended.words();
-        return Err(format!(
-            "update storm: not every object converged before it{why}"
-        ));
-    }
+    session.work().await;
+    let created = objects::create(session, 0..objects, Pace::Burst).await?;
+    require(created, "update storm, creation")?;
     let before = Snapshot::take(session).await;
     let started = Instant::now();
     let (mut behind, mut updates) = (Vec::new(), 0);
     for round in 1..=ROUNDS {
         let what = format!("update storm, round {round} of {ROUNDS}");
-        session.say(&what);
+        session.load.say(&what);
         session.check_alive()?;
-        session.journal.timeline().begin_wave();
-        update_all(session, round).await;
-        updates += accepted(session.journal.timeline().objects());
+        update_all(session).await;
+        updates += accepted(session.load.journal.timeline().objects());
         behind.push(furthest_behind(session));
     }
     let (ended, seconds) = (Instant::now(), started.elapsed().as_secs_f64());
-    let timeout = session.setting.timeout(objects, &Pace::Burst);
-    let deadline = ended + timeout.deadline;
-    let caught_up = session.wait_until(deadline, |t| t.all(|p| p.observed));
-    let caught_up_ms = match caught_up.await? {
-        true => Some(ended.elapsed().as_secs_f64() * 1e3),
-        false => None,
-    };
+    let within = session.load.timeout(objects, &Pace::Burst).deadline;
+    let caught_up_ms = caught_up(session, ended, within).await?;
     let offered = ROUNDS * objects as u64;
     if updates < offered {
         let refused = offered - updates;
@@ -75,11 +63,34 @@ pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
     }
 }
 
-async fn update_all(session: &Session<'_>, round: u64) {
+async fn update_all(session: &Session<'_>) {
+    let objects = objects::all(&session.load);
     let pace = Pace::Steady {
-        per_s: session.cell.objects as f64 / EVERY.as_secs_f64(),
+        per_s: objects.len() as f64 / EVERY.as_secs_f64(),
     };
-    session.offer(Act::Update(round), pace).send().await;
+    let update = session.load.next_update();
+    session
+        .load
+        .journal
+        .timeline()
+        .begin(update, objects.clone());
+    session.load.generator(update, objects, pace).send().await;
+}
+
+/// How long after `since` every object was observed as it is by now; `None` where that did not come in time.
+async fn caught_up(
+    session: &mut Session<'_>,
+    since: Instant,
+    within: Duration,
+) -> Result<Option<f64>, Reason> {
+    while since.elapsed() <= within {
+        if session.load.journal.timeline().all(|it| it.observed) {
+            return Ok(Some(since.elapsed().as_secs_f64() * 1e3));
+        }
+        session.check_alive()?;
+        tokio::time::sleep(POLL).await;
+    }
+    Ok(None)
 }
 
 /// Updates of the wave at hand that the server has accepted.
@@ -90,7 +101,7 @@ fn accepted(objects: &[Object]) -> u64 {
 
 /// Generations that the object which is furthest behind was not yet observed at.
 fn furthest_behind(session: &Session<'_>) -> u64 {
-    let timeline = session.journal.timeline();
+    let timeline = session.load.journal.timeline();
     let behind = timeline.objects().iter().map(|object| object.behind());
     behind.max().unwrap_or(0)
 }

@@ -6,9 +6,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::model::step::Step;
 use crate::model::subject::Convergence;
 use crate::model::workload::scenario::{Enlarge, Pods};
-use crate::model::workload::steps::LoadStep;
 use crate::model::workload::{ChildKind, StandIn};
 
 /// What is in a `workload.toml`. Paths are relative to it; texts of templates hold minijinja expressions.
@@ -52,7 +52,7 @@ pub struct WorkloadFile {
     pub(super) stand_in: Vec<StandIn>,
     /// What `loadgen run` does with the objects once all are created.
     #[serde(default)]
-    pub(super) steps: Vec<LoadStep>,
+    pub(super) steps: Vec<Step>,
     pub(super) readiness: Option<ReadinessFile>,
     /// When an object is observed and ready.
     #[serde(default)]

@@ -17,7 +17,7 @@ fn a_step_that_cannot_be_done_is_one_line_with_its_own_place() {
         ),
         (
             0,
-            "do = \"churn\"\nper_s = -1\n",
+            "do = \"recreate\"\nper_s = -1\n",
             2,
             "steps.per_s: -1: use a rate",
         ),

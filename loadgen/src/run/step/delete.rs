@@ -2,45 +2,36 @@
 //!
 //! Guarantees: whoever deletes the children (the subject, or the garbage collector of
 //! kube-controller-manager), the time and the CPU last until the last of them is gone. Leaves to
-//! others: memory after a deletion (`step::delete`).
+//! others: memory after a deletion (`step::settle`).
 
 use std::time::{Duration, Instant};
 
-use crate::load::generator::Act;
-use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
 use crate::model::record::Deletion;
 use crate::model::step::Step;
 use crate::model::workload::{ChildKind, FoundBy, Scenario};
 use crate::run::cpu_trace::CpuTrace;
 use crate::run::session::{Reason, Session};
-use crate::run::step::create::offer;
+use crate::run::step::on_objects;
 use crate::target::cluster::Meta;
 
 /// Between two looks at the children.
 const POLL: Duration = Duration::from_millis(200);
-pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
+
+pub async fn run(session: &mut Session<'_>, step: &Step) -> Result<(), Reason> {
     session.work().await;
     let started = Instant::now();
     let mut trace = CpuTrace::new(session.cpu_sample());
-    let gone = offer(
-        session,
-        Act::Delete,
-        Pace::Burst,
-        Step::Deletion.name(),
-        |t| t.all(|p| p.gone),
-    );
-    let ended = gone.await?;
-    if ended != Ended::Converged {
-        let why = ended.words();
-        return Err(format!("not every object was gone after its deletion{why}"));
-    }
-    let deadline = session.setting.timeout(session.cell.objects, &Pace::Burst);
-    session.say("waiting for the garbage collector");
+    on_objects(session, step).await?;
+    let within = session
+        .load
+        .timeout(session.cell.objects, &Pace::Burst)
+        .deadline;
+    session.load.say("waiting until their children are gone");
     while !children_gone(session).await? {
         session.check_alive()?;
-        if started.elapsed() > deadline.deadline {
-            let s = deadline.deadline.as_secs();
+        if started.elapsed() > within {
+            let s = within.as_secs();
             return Err(format!("children were left {s} s after the deletion began"));
         }
         tokio::time::sleep(POLL).await;
@@ -60,11 +51,11 @@ pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
 
 /// Whether no child is left but those of the canaries, which stay.
 async fn children_gone(session: &Session<'_>) -> Result<bool, Reason> {
-    let scenario = session.setting.scenario_of(session.subject);
-    let canaries = session.journal.timeline().canaries();
+    let scenario = &session.load.scenario;
+    let canaries = session.load.journal.timeline().canaries();
     for kind in &scenario.children {
         let of_canaries = kind.per_object * canaries;
-        if left(session, kind, &scenario, of_canaries + 1).await? > of_canaries {
+        if left(session, kind, scenario, of_canaries + 1).await? > of_canaries {
             return Ok(false);
         }
     }
@@ -79,7 +70,7 @@ async fn left(
     most: usize,
 ) -> Result<usize, Reason> {
     let collection = kind.path(&scenario.resource.namespace);
-    let cluster = &session.cluster;
+    let cluster = &session.load.cluster;
     let left = match &kind.found_by {
         FoundBy::Namespace => cluster.count(&collection, "", most).await,
         FoundBy::Label(label) => {

@@ -1,4 +1,4 @@
-//! The children that the objects of a run own: deleted, and counted until the operator has made them anew.
+//! The children that the objects of a load own: deleted, and counted until the operator has made them anew.
 //!
 //! Guarantees: only what has an owner reference to an object of this run is deleted, and only if it is the very
 //! one that was listed. Leaves to others: whether the objects are Ready meanwhile.
@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 
-use crate::load::timeout::Timeout;
+use crate::load::timetable::Pace;
 use crate::model::workload::Scenario;
+use crate::run::load::Load;
+use crate::run::session::Reason;
 use crate::target::cluster::{Cluster, Error, Meta};
-use crate::terminal::progress::Progress;
 
 /// Between two lists of the children, which are as many as the objects.
 const POLL: Duration = Duration::from_secs(1);
@@ -28,19 +29,16 @@ struct Child {
 /// How many children of each kind each object has.
 type Families = HashMap<(usize, String), usize>;
 
-/// Deletes them and waits; how long it took until each object had its own again, within a second.
+/// Deletes them, and waits until each object has its own again.
 ///
 /// An object may own more of a kind than the workload says that each has, such as the ReplicaSets of earlier
 /// revisions: these do not come back.
 ///
 /// # Errors
 /// One line: there is none, one cannot be deleted, or they do not come back in time.
-pub async fn replace(
-    cluster: &Cluster,
-    scenario: &Scenario,
-    timeout: Timeout,
-    progress: &Progress,
-) -> Result<f64, String> {
+pub async fn replace(load: &Load) -> Result<(), Reason> {
+    let (cluster, scenario) = (&load.cluster, load.scenario.as_ref());
+    let timeout = load.timeout(load.objects(), &Pace::Burst);
     let before = owned(cluster, scenario).await.map_err(|e| e.words())?;
     if before.is_empty() {
         return Err("no object owns a child; is its operator running?".into());
@@ -69,9 +67,10 @@ pub async fn replace(
         let (all_new, new) = (new.clone().count() == now.len(), families(new));
         let new = capped(new, |family| wanted.get(family).copied().unwrap_or(0));
         let new: usize = new.values().sum();
-        progress.count("children made anew", new as u64, total as u64);
+        let what = format!("{}children made anew", load.who);
+        load.progress.count(&what, new as u64, total as u64);
         if new >= total && all_new {
-            return Ok(started.elapsed().as_secs_f64());
+            return Ok(());
         }
         if started.elapsed() > timeout.deadline {
             return Err(format!(
