@@ -25,7 +25,6 @@ use tare_procstat::temp_dir::TempDir;
 use crate::cli::bench::args::BenchArgs;
 use crate::model::cell::Cell;
 use crate::model::control_plane::ControlPlane;
-use crate::model::envelope::Bounds;
 use crate::model::error::{Usage, no_folder};
 use crate::model::estimate;
 use crate::model::evidence;
@@ -40,7 +39,7 @@ use crate::run;
 use crate::run::build;
 use crate::run::conformance;
 use crate::run::workspace::Workspace;
-use crate::run::{Ending, Kept, Setting};
+use crate::run::{Ending, Kept, Place, Setting};
 use crate::target::Source;
 use crate::target::context::Target;
 use crate::target::existing::ExistingCluster;
@@ -96,30 +95,25 @@ async fn measure(
     }
     let temp_dir = TempDir::create(&std::env::temp_dir(), "loadgen")
         .context("cannot make a folder for credentials; set TMPDIR")?;
-    let setting = Setting {
-        ready_delay_ms: workload.scenario.ready_delay_ms,
+    let place = Place {
         source,
-        rejected: workload.rejected.map(Arc::new),
-        readiness: workload.readiness.map(Arc::new),
-        conformance: workload.conformance.map(Arc::new),
-        scenario: Arc::new(workload.scenario),
+        workspace: &workspace,
+        temp_dir: temp_dir.path(),
+        run_machine: describe::run_machine(),
+        evidence: &evidence,
+        progress: &progress,
+    };
+    let setting = Setting {
         seed: args.seed,
         profile: plan::profile(&args),
         deadline: args.deadline_s.map(Duration::from_secs),
         largest: plan.largest(),
-        bin: workspace.bin(),
-        workspace: workspace.root.clone(),
-        temp_dir: temp_dir.path().to_owned(),
-        run_machine: describe::run_machine(),
-        evidence: evidence.clone(),
-        progress: progress.clone(),
         bursts_only: args.only_bursts(),
-        bounds: Bounds::default(),
         asked: args.asked(&workload.steps),
         bystanders: args.bystanders.clone().unwrap_or_default().0,
         attempts: plan::attempts(&args),
         overlap: plan.overlap,
-        machine: Arc::new(tokio::sync::Semaphore::new(1)),
+        ..Setting::new(workload, place)
     };
     if let Err(error) = MemoryCgroup::create() {
         progress.say(&format!(

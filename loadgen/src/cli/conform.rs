@@ -5,13 +5,14 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
 use tare_procstat::temp_dir::TempDir;
 
-use crate::cli::bench::choice;
+use crate::cli::bench::{choice, describe};
 use crate::model::conformance::{Conformance, ConformanceResult, Outcome};
 use crate::model::control_plane::ControlPlane;
 use crate::model::error::{Usage, no_folder};
@@ -20,9 +21,10 @@ use crate::model::subject;
 use crate::model::subject::Subject;
 use crate::model::workload::Workload;
 use crate::report::Table;
-use crate::run::build;
-use crate::run::conformance::{Gate, STEP_DEADLINE};
+use crate::run::conformance;
+use crate::run::conformance::STEP_DEADLINE;
 use crate::run::workspace::Workspace;
+use crate::run::{Place, Setting, build};
 use crate::target::Source;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
@@ -105,34 +107,32 @@ async fn check(
     evidence: Evidence,
 ) -> anyhow::Result<ExitCode> {
     let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
-    let progress = Progress::default();
+    let progress = Arc::new(Progress::default());
     let temp_dir = TempDir::create(&std::env::temp_dir(), "loadgen")
         .context("cannot make a folder for credentials; set TMPDIR")?;
     let Chosen {
         subjects,
         workloads,
     } = chosen;
-    let bin = workspace.bin();
-    let gate = |workload: &Workload| Gate {
-        source: &source,
-        bin: &bin,
-        temp_dir: temp_dir.path(),
-        evidence: &evidence,
-        progress: &progress,
-        step_deadline: Duration::from_secs(args.deadline_s),
-        ready_delay_ms: workload.scenario.ready_delay_ms,
-    };
     let mut found = Vec::new();
     let checking = async {
         if !args.no_build {
             let log = evidence.path("logs/build.log");
             build::build(&subjects, &workspace, &log, &progress).await?;
         }
-        for (subject, workload) in subjects.iter().zip(&workloads) {
-            let gate = gate(workload);
-            let scenario = workload.conformance.as_ref();
-            let one = gate.check(subject, &workload.name, scenario).await;
-            gate.keep(&one)?;
+        for (subject, workload) in subjects.iter().zip(workloads) {
+            let place = Place {
+                source: source.clone(),
+                workspace: &workspace,
+                temp_dir: temp_dir.path(),
+                run_machine: describe::run_machine(),
+                evidence: &evidence,
+                progress: &progress,
+            };
+            let setting = Setting::new(workload, place);
+            let within = Duration::from_secs(args.deadline_s);
+            let one = conformance::check(&setting, subject, within).await;
+            conformance::keep(&evidence, &one)?;
             found.push(one);
         }
         anyhow::Ok(())

@@ -1,4 +1,4 @@
-//! `loadgen envelope`: the most objects, the highest rate and the highest churn of an operator within limits.
+//! `loadgen envelope`: the most objects, the highest rate of new objects and of updates of an operator within limits.
 //!
 //! Guarantees: each size is tried on a control plane of its own, from the start of the subject; a try that is killed
 //! for memory is a result and not an error. Leaves to others: which size is next (`metric::envelope`).
@@ -16,12 +16,11 @@ use crate::cli::bench::{choice, describe};
 use crate::metric::envelope::Search;
 use crate::model::cell::{Cell, Kind};
 use crate::model::control_plane::ControlPlane;
-use crate::model::course::{Asked, Updates};
+use crate::model::course::Updates;
 use crate::model::envelope::{Arrival, Bounds, Envelope, Try};
 use crate::model::error::{Usage, no_folder};
 use crate::model::evidence::Evidence;
 use crate::model::operator::quantity;
-use crate::model::profile::Profile;
 use crate::model::subject;
 use crate::model::subject::Subject;
 use crate::model::workload;
@@ -29,7 +28,7 @@ use crate::model::workload::Workload;
 use crate::report::envelope as report;
 use crate::report::table::{figure, grouped};
 use crate::run::workspace::Workspace;
-use crate::run::{Setting, build, session};
+use crate::run::{Place, Setting, build, session};
 use crate::target::Source;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
@@ -80,8 +79,8 @@ pub struct EnvelopeArgs {
     rate_s: u32,
     /// Also search for the highest rate of updates, with half of the most objects; each is offered for S seconds,
     /// 0 for none
-    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=600))]
-    churn_s: u32,
+    #[arg(long, value_name = "S", alias = "churn-s", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=600))]
+    update_s: u32,
     /// A try fails when its objects have not converged after S seconds [default: 60 + 0.2 per object]
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     deadline_s: Option<u64>,
@@ -193,33 +192,21 @@ async fn measure(
         p99_ms: args.p99_ms.map(f64::from),
         objects: Vec::new(),
         rates: Vec::new(),
-        churn: Vec::new(),
+        updates: Vec::new(),
+    };
+    let place = Place {
+        source,
+        workspace: &workspace,
+        temp_dir: temp_dir.path(),
+        run_machine,
+        evidence: &evidence,
+        progress: &progress,
     };
     let mut setting = Setting {
-        source,
-        ready_delay_ms: workload.scenario.ready_delay_ms,
-        scenario: Arc::new(workload.scenario),
-        rejected: None,
         seed: args.seed,
-        profile: Profile::Quick,
         deadline: args.deadline_s.map(Duration::from_secs),
-        // No size is the largest one, which would be restarted.
-        largest: 0,
-        workspace: workspace.root.clone(),
-        bin: workspace.bin(),
-        temp_dir: temp_dir.path().to_owned(),
-        run_machine,
-        evidence: evidence.clone(),
-        progress: progress.clone(),
-        bursts_only: true,
-        readiness: workload.readiness.map(Arc::new),
-        conformance: None,
         bounds: envelope.bounds,
-        asked: Asked::default(),
-        bystanders: Vec::new(),
-        attempts: 1,
-        overlap: 1,
-        machine: Arc::new(tokio::sync::Semaphore::new(1)),
+        ..Setting::new(workload, place)
     };
     let searching = async {
         if !args.no_build {
@@ -273,11 +260,11 @@ async fn search(
         return Ok(());
     };
     if args.rate_s > 0 {
-        rates(args, setting, subject, envelope).await?;
+        rates(args, setting, subject, largest, envelope).await?;
     }
-    if args.churn_s > 0 {
+    if args.update_s > 0 {
         let objects = (largest / 2).max(1);
-        churn(args, setting, subject, objects, envelope).await?;
+        updates(args, setting, subject, objects, envelope).await?;
     }
     Ok(())
 }
@@ -286,11 +273,23 @@ async fn rates(
     args: &EnvelopeArgs,
     setting: &Setting,
     subject: &Subject,
+    largest: usize,
     envelope: &mut Envelope,
 ) -> anyhow::Result<()> {
-    let mut rates = Search::new(FIRST_RATE, MOST_RATE, PRECISION);
+    // More objects than it can hold would say nothing of the rate.
+    let most = MOST_RATE.min(largest);
+    let mut rates = Search::new(FIRST_RATE.min(most), most, PRECISION);
     while let Some(per_s) = rates.to_try() {
-        let count = per_s * args.rate_s as usize;
+        let due = per_s * args.rate_s as usize;
+        let count = due.min(largest);
+        if count < due {
+            setting.progress.say(&format!(
+                "at {per_s}/s: offered for {:.1} s in place of {} s, because {} objects are the most that held at once",
+                count as f64 / per_s as f64,
+                args.rate_s,
+                grouped(largest)
+            ));
+        }
         let cell = cell(subject, count, u32::try_from(per_s).ok());
         let tried = attempt(setting, subject, &cell, per_s, envelope).await;
         rates.note(per_s, tried.held());
@@ -302,7 +301,7 @@ async fn rates(
 }
 
 /// Updates of so many objects.
-async fn churn(
+async fn updates(
     args: &EnvelopeArgs,
     setting: &mut Setting,
     subject: &Subject,
@@ -313,9 +312,9 @@ async fn churn(
     while let Some(size) = rates.to_try() {
         setting.asked.updates = u32::try_from(size).ok().map(|per_s| Updates {
             per_s,
-            seconds: args.churn_s,
+            seconds: args.update_s,
         });
-        let tries = envelope.churn.len() as u32;
+        let tries = envelope.updates.len() as u32;
         let cell = Cell {
             // Its files are its own.
             repeat: tries + 2,
@@ -323,7 +322,7 @@ async fn churn(
         };
         let tried = attempt(setting, subject, &cell, size, envelope).await;
         rates.note(size, tried.held());
-        envelope.churn.push(tried);
+        envelope.updates.push(tried);
         setting.evidence.write_json("envelope.json", &*envelope)?;
     }
     setting.asked.updates = None;

@@ -27,7 +27,7 @@ pub struct Envelope {
     /// Objects at a rate.
     pub rates: Vec<Try>,
     /// Objects that exist, updated at a rate.
-    pub churn: Vec<Try>,
+    pub updates: Vec<Try>,
 }
 
 /// What a subject may have; without, as much as there is.

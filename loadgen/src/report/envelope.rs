@@ -14,7 +14,7 @@ pub fn tables(envelope: &Envelope) -> Vec<Table> {
     let all = [
         ("all objects at once", "objects", &envelope.objects),
         ("objects at a rate", "per second", &envelope.rates),
-        ("updates at a rate", "per second", &envelope.churn),
+        ("updates at a rate", "per second", &envelope.updates),
     ];
     let there = all.into_iter().filter(|(_, _, tries)| !tries.is_empty());
     let tables = there.map(|(what, unit, tries)| Table {
@@ -93,7 +93,7 @@ impl Plot {
             time(
                 "P99 until ready by rate of updates",
                 "updates per second",
-                &envelope.churn,
+                &envelope.updates,
             ),
             time(
                 "P99 until ready by rate of new objects",
@@ -210,7 +210,7 @@ mod tests {
                 tried(100, 9, None),
             ],
             rates: Vec::new(),
-            churn: Vec::new(),
+            updates: Vec::new(),
         }
     }
 
@@ -260,7 +260,7 @@ mod tests {
         );
         assert!(!svg.contains(">limit<"), "there is none: {svg}");
         of_rates.p99_ms = Some(500.0);
-        of_rates.churn = vec![tried(10, 9, None), tried(20, 9, Some("slow"))];
+        of_rates.updates = vec![tried(10, 9, None), tried(20, 9, Some("slow"))];
         let svg = super::svg(&of_rates).expect("two rates");
         assert!(svg.contains("P99 until ready by rate of updates"), "{svg}");
         assert!(svg.contains(">limit<"), "{svg}");

@@ -27,7 +27,7 @@ pub mod watched_subject;
 pub mod workspace;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,8 +46,9 @@ use crate::model::record;
 use crate::model::record::RunMachine;
 use crate::model::subject::Subject;
 use crate::model::workload::conformance::ConformanceScenario;
-use crate::model::workload::{Readiness, Scenario};
+use crate::model::workload::{Readiness, Scenario, Workload};
 use crate::run::campaign::Campaign;
+use crate::run::workspace::Workspace;
 use crate::target::Source;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
@@ -93,7 +94,47 @@ pub struct Setting {
     pub machine: Arc<Semaphore>,
 }
 
+/// Where a command works: the same in all of them.
+pub struct Place<'a> {
+    pub source: Source,
+    pub workspace: &'a Workspace,
+    /// For credentials.
+    pub temp_dir: &'a Path,
+    pub run_machine: RunMachine,
+    pub evidence: &'a Evidence,
+    pub progress: &'a Arc<Progress>,
+}
+
 impl Setting {
+    /// Sessions with the objects of a workload, one after the other, without anything that was asked for beside.
+    pub fn new(workload: Workload, place: Place<'_>) -> Self {
+        Self {
+            source: place.source,
+            ready_delay_ms: workload.scenario.ready_delay_ms,
+            rejected: workload.rejected.map(Arc::new),
+            readiness: workload.readiness.map(Arc::new),
+            conformance: workload.conformance.map(Arc::new),
+            scenario: Arc::new(workload.scenario),
+            seed: 1,
+            profile: Profile::Quick,
+            deadline: None,
+            largest: 0,
+            workspace: place.workspace.root.clone(),
+            bin: place.workspace.bin(),
+            temp_dir: place.temp_dir.to_owned(),
+            run_machine: place.run_machine,
+            evidence: place.evidence.clone(),
+            progress: Arc::clone(place.progress),
+            bursts_only: true,
+            bounds: Bounds::default(),
+            asked: Asked::default(),
+            bystanders: Vec::new(),
+            attempts: 1,
+            overlap: 1,
+            machine: Arc::new(Semaphore::new(1)),
+        }
+    }
+
     /// What is created for a subject.
     pub fn scenario_of(&self, subject: &Subject) -> Arc<Scenario> {
         match &subject.objects {

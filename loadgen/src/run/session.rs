@@ -7,7 +7,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
@@ -99,7 +99,7 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32
     let turn = setting.turn().await;
     let started = Instant::now();
     let (mut samples, mut series, mut metrics) = (None, None, None);
-    let mut run = match Session::start(setting, subject, cell, turn).await {
+    let mut run = match Session::start(setting, subject, cell, &cell.file_stem(), turn).await {
         Err(reason) => {
             let mut run = Run::empty(cell);
             run.failure = Some(Failure {
@@ -147,14 +147,17 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32
 
 impl<'a> Session<'a> {
     /// Server, namespace, canary and watch are there before the subject is started.
-    async fn start(
+    ///
+    /// # Errors
+    /// What cannot be had.
+    pub async fn start(
         setting: &'a Setting,
         subject: &'a Subject,
         cell: &'a Cell,
+        stem: &str,
         turn: Option<OwnedSemaphorePermit>,
     ) -> Result<Session<'a>, Reason> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
-        let stem = cell.file_stem();
         let dir = folder::next(&setting.temp_dir);
         std::fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
         let order = Order {
@@ -326,7 +329,7 @@ impl<'a> Session<'a> {
 
     /// Ends the subject with SIGTERM.
     pub async fn stop_subject(&mut self) -> Result<(), Reason> {
-        self.running.stop().await
+        self.running.stop(Duration::from_secs(10)).await.map(drop)
     }
 
     /// Starts the subject again; everything else is as it was.
@@ -340,7 +343,7 @@ impl<'a> Session<'a> {
     }
 
     /// Takes everything down; the record, and memory and CPU over time.
-    async fn teardown(self) -> (Run, Series) {
+    pub async fn teardown(self) -> (Run, Series) {
         let Session {
             running,
             server,

@@ -5,6 +5,7 @@
 //! is started, and what it is given to do.
 
 use std::path::Path;
+use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -57,11 +58,11 @@ impl WatchedSubject {
         })
     }
 
-    /// Ends the process with SIGTERM.
-    pub async fn stop(&mut self) -> Result<(), Reason> {
+    /// Ends the process with SIGTERM, and with SIGKILL if it has not ended in time.
+    pub async fn stop(&mut self, within: Duration) -> Result<ExitStatus, Reason> {
         self.sampler.follow(None);
-        let ended = self.process.terminate(Duration::from_secs(10)).await;
-        ended.map(|_| ()).map_err(|e| e.to_string())
+        let ended = self.process.terminate(within).await;
+        ended.map_err(|e| e.to_string())
     }
 
     /// Starts it again, once it was stopped.

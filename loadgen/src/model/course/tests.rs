@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::model::profile::Profile;
+use crate::model::subject::Language;
 
-fn names(course: &Course, kind: Kind, objects: usize, repeat: u32) -> Vec<&'static str> {
+fn names(course: &Course, kind: Kind, objects: usize, repeat: u32) -> Vec<String> {
     let cell = Cell {
         subject: "a/x".into(),
         objects,
@@ -12,7 +13,7 @@ fn names(course: &Course, kind: Kind, objects: usize, repeat: u32) -> Vec<&'stat
         per_s: (kind == Kind::Rate).then_some(20),
     };
     let steps = course.steps(&cell).into_iter();
-    steps.skip(2).map(Step::name).collect()
+    steps.skip(2).map(|step| step.name()).collect()
 }
 
 fn course(profile: Profile) -> Course {
@@ -27,21 +28,22 @@ fn course(profile: Profile) -> Course {
 fn a_cell_has_the_steps_of_its_kind_size_and_profile() {
     let (quick, standard) = (course(Profile::Quick), course(Profile::Standard));
     let all = [
-        "converged",
-        "settling",
-        "converged again",
-        "restarting",
-        "deleted",
+        "create",
+        "settle",
+        "update",
+        "restart",
+        "delete",
+        "settle after the deletion",
     ];
-    let timed = ["converged", "winding down", "restarting"];
+    let timed = ["create", "wind down", "restart"];
     let table: [(&Course, Kind, usize, u32, &[&str]); 14] = [
         (&standard, Kind::Drain, 500, 1, &timed[..2]),
         (&standard, Kind::Drain, 5_000, 2, &timed),
         (&standard, Kind::DrainAa, 5_000, 2, &timed[..2]),
         (&standard, Kind::DefaultFlags, 5_000, 1, &timed[..2]),
         (&standard, Kind::Rate, 5_000, 1, &timed[..2]),
-        (&standard, Kind::Memory, 0, 1, &["settling"]),
-        (&standard, Kind::Memory, 500, 1, &["converged", "settling"]),
+        (&standard, Kind::Memory, 0, 1, &["settle"]),
+        (&standard, Kind::Memory, 500, 1, &["create", "settle"]),
         (&standard, Kind::Memory, 5_000, 1, &all),
         (&standard, Kind::Memory, 5_000, 2, &[all[0], all[1], all[3]]),
         (&quick, Kind::Memory, 5_000, 1, &[all[0], all[1], all[3]]),
@@ -110,36 +112,29 @@ fn foreign_objects_are_searched_for_and_their_cost_is_taken_from_two_restarts() 
         ..course(Profile::Standard)
     };
     let (search, change, without) = (
-        "searching memory for bystanders",
-        "changing bystanders",
-        "restarting without bystanders",
+        "search of memory for bystanders",
+        "changes of bystanders",
+        "restart without bystanders",
     );
     for (kind, objects, repeat, want) in [
-        (Kind::Memory, 0, 1, &["settling", search][..]),
-        (Kind::Memory, 500, 1, &["converged", "settling", search]),
+        (Kind::Memory, 0, 1, &["settle", search][..]),
+        (Kind::Memory, 500, 1, &["create", "settle", search]),
         (
             Kind::Memory,
             5_000,
             2,
-            &[
-                "converged",
-                "settling",
-                "restarting",
-                search,
-                change,
-                without,
-            ],
+            &["create", "settle", "restart", search, change, without],
         ),
-        (Kind::Drain, 500, 1, &["converged", "winding down"]),
-        (Kind::RequestCount, 500, 1, &["converged", "settling"]),
+        (Kind::Drain, 500, 1, &["create", "wind down"]),
+        (Kind::RequestCount, 500, 1, &["create", "settle"]),
     ] {
         let got = names(&course, kind, objects, repeat);
         assert_eq!(got, want, "{kind:?} {objects}");
     }
     let all = names(&course, Kind::Memory, 5_000, 1);
     assert_eq!(
-        all.last(),
-        Some(&"deleted"),
+        all.last().map(String::as_str),
+        Some("settle after the deletion"),
         "the objects were there until then"
     );
 }
@@ -160,7 +155,7 @@ fn drains_end_with_a_deletion_where_it_was_asked_for() {
         (Kind::Memory, 500, false),
     ] {
         let last = names(&course, kind, objects, 1).pop();
-        let deleted = last == Some("deleted with all children");
+        let deleted = last.as_deref() == Some("delete");
         assert_eq!(deleted, want, "{kind:?} {objects}");
     }
 }
@@ -205,13 +200,63 @@ fn memory_is_searched_after_300_s_of_idle_time_in_all() {
             .iter()
             .position(|step| matches!(step, Step::Search { .. }));
         let place = place.expect("searched");
-        let (Step::Search { wait_s }, before) = (steps[place], steps[place - 1]) else {
+        let (Step::Search { wait_s }, before) = (&steps[place], &steps[place - 1]) else {
             panic!("a search");
         };
         let idle_s = match before {
-            Step::Settle { quiet, .. } | Step::Restart { quiet, .. } => quiet.quiet_s,
+            Step::Settle { quiet, .. } => quiet.quiet_s,
+            Step::Restart {
+                quiet: Some(quiet), ..
+            } => quiet.quiet_s,
             other => panic!("{other:?}"),
         };
         assert_eq!(wait_s + idle_s, 300, "{objects} objects");
     }
+}
+
+#[test]
+fn steps_of_the_workload_are_done_in_drains_at_the_largest_size() {
+    let steps = |steps: &[Step]| Course {
+        asked: Asked {
+            steps: steps.to_vec(),
+            deletions: true,
+            ..Asked::default()
+        },
+        ..course(Profile::Quick)
+    };
+    let (idle, delete) = (Step::Idle { seconds: 3 }, Step::Delete { per_s: None });
+    let recreate = Step::Recreate {
+        per_s: None,
+        times: 2,
+        share: 0.5,
+    };
+    let before = ["create", "wind down", "restart"];
+    for (name, asked, kind, objects, want) in [
+        (
+            "at the largest size",
+            vec![recreate.clone(), idle.clone()],
+            Kind::Drain,
+            5_000,
+            vec!["recreate of 50 %, 2 times", "idle for 3 s", "delete"],
+        ),
+        (
+            "what is deleted is not deleted again",
+            vec![idle.clone(), delete],
+            Kind::Drain,
+            5_000,
+            vec!["idle for 3 s", "delete"],
+        ),
+    ] {
+        let got = names(&steps(&asked), kind, objects, 1);
+        assert_eq!(got, [&before[..], &want].concat(), "{name}");
+    }
+    let elsewhere = steps(&[recreate, idle]);
+    assert_eq!(
+        names(&elsewhere, Kind::Drain, 500, 1),
+        ["create", "wind down", "delete"]
+    );
+    assert_eq!(
+        names(&elsewhere, Kind::DrainAa, 5_000, 1),
+        ["create", "wind down"]
+    );
 }

@@ -12,8 +12,8 @@ use crate::report::validate;
 use crate::report::verify::Problem;
 
 /// Steps by their names in the record.
-const CREATED: &str = "converged";
-const SETTLED: &str = "settling";
+const CREATED: &str = "create";
+const SETTLED: &str = "settle";
 
 /// The kernel counts RSS per thread and adds it up later, so that a sample and the peak may differ by
 /// this much, and by a hundredth.
@@ -118,6 +118,8 @@ mod tests {
             step: CREATED.into(),
             from_ms: 1_000,
             to_ms: 2_000,
+            times: None,
+            operator: None,
         }];
         run.memory.burst = Some(Sampled {
             memory: Memory {

@@ -4,12 +4,12 @@
 //! deadline; a failure is one line that says step, object, expected and seen. It observes a subject
 //! through the API server only, so it applies to any program in any language. Leaves to others: measuring.
 
-pub mod session;
+pub mod checked;
 pub mod steps;
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::model::cell::{Cell, Kind};
 use crate::model::conformance::{
     Conformance, ConformanceResult, FOLDER, Failure, Outcome, StepRecord,
 };
@@ -18,9 +18,10 @@ use crate::model::evidence::Evidence;
 use crate::model::plan::Plan;
 use crate::model::record::Experiment;
 use crate::model::subject::Subject;
-use crate::model::workload::conformance::{ConformanceScenario, START};
+use crate::model::workload::conformance::START;
 use crate::run::Setting;
-use crate::run::conformance::session::Session;
+use crate::run::conformance::checked::Checked;
+use crate::run::session::Session;
 use crate::target::Source;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
@@ -28,19 +29,6 @@ use crate::terminal::progress::Progress;
 /// Longest wait of one step. Even a slow subject needs about a second; 30 s allow for machines that
 /// build something else at the same time.
 pub(crate) const STEP_DEADLINE: Duration = Duration::from_secs(30);
-
-/// The conformance check, with what is the same for all subjects.
-pub struct Gate<'a> {
-    pub source: &'a Source,
-    pub bin: &'a Path,
-    /// A folder for credentials that only this user can read.
-    pub temp_dir: &'a Path,
-    pub evidence: &'a Evidence,
-    pub progress: &'a Progress,
-    pub step_deadline: Duration,
-    /// Time from a Deployment's creation until the server reports it ready.
-    pub ready_delay_ms: u64,
-}
 
 /// Removes the subjects that fail the scenario from the plan. Returns false if the user asked to stop.
 ///
@@ -53,16 +41,7 @@ pub async fn admit(
     stop: &Interrupt,
     skip: bool,
 ) -> Result<bool, evidence::Error> {
-    let gate = Gate {
-        source: &setting.source,
-        bin: &setting.bin,
-        temp_dir: &setting.temp_dir,
-        evidence: &setting.evidence,
-        progress: &setting.progress,
-        step_deadline: setting.deadline.unwrap_or(STEP_DEADLINE).min(STEP_DEADLINE),
-        ready_delay_ms: setting.ready_delay_ms,
-    };
-    let (workload, scenario) = (&setting.scenario.name, setting.conformance.as_deref());
+    let step_deadline = setting.deadline.unwrap_or(STEP_DEADLINE).min(STEP_DEADLINE);
     let mut all = Vec::new();
     for subject in &plan.subjects {
         let found = if skip {
@@ -75,10 +54,10 @@ pub async fn admit(
             tokio::select! {
                 biased;
                 () = stop.requested() => return Ok(false),
-                found = gate.check(subject, workload, scenario) => found,
+                found = check(setting, subject, step_deadline) => found,
             }
         };
-        gate.keep(&found)?;
+        keep(&setting.evidence, &found)?;
         all.push(found);
     }
     retain(plan, experiment, setting, &all);
@@ -104,84 +83,93 @@ pub fn retain(
     experiment.planned = plan.cells(setting.seed);
 }
 
-impl Gate<'_> {
-    /// Takes one subject through the scenario of a workload.
-    pub async fn check(
-        &self,
-        subject: &Subject,
-        workload: &str,
-        scenario: Option<&ConformanceScenario>,
-    ) -> Conformance {
-        let id = subject.id();
-        let Some(scenario) = scenario else {
-            let why = format!("workload {workload} has no conformance scenario");
-            return Conformance::not_checked(id, &why);
+/// Takes one subject through the scenario of a workload.
+pub async fn check(setting: &Setting, subject: &Subject, step_deadline: Duration) -> Conformance {
+    let id = subject.id();
+    let Some(scenario) = setting.conformance.as_deref() else {
+        let why = format!(
+            "workload {} has no conformance scenario",
+            setting.scenario.name
+        );
+        return Conformance::not_checked(id, &why);
+    };
+    let mut steps = Vec::new();
+    let started = Instant::now();
+    setting
+        .progress
+        .step(&format!("{id}: conformance: {START}"));
+    // A run without objects: the scenario makes its own.
+    let cell = Cell {
+        subject: subject.id(),
+        objects: 0,
+        repeat: 1,
+        kind: Kind::Memory,
+        per_s: None,
+    };
+    let stem = format!("{}-conformance", id.replace('/', "-"));
+    let (mut checked, ready) = match Session::start(setting, subject, &cell, &stem, None).await {
+        Ok(session) => {
+            let mut checked = Checked {
+                session,
+                scenario,
+                step_deadline,
+            };
+            let ready = checked.started().await;
+            (Some(checked), ready)
+        }
+        Err(seen) => (None, Err(failure(&id, "to start", seen))),
+    };
+    if let (Some(on), Ok(())) = (&checked, &ready)
+        && !on.is_served().await
+    {
+        let why = format!(
+            "it has objects of its own, and the scenario knows only {}",
+            scenario.resource.kinds()
+        );
+        return Conformance::not_checked(id, &why);
+    }
+    steps.push(StepRecord::new(START, started, ready));
+    for step in &scenario.steps {
+        // The later steps need what the first two show, and each would fail only at its deadline.
+        let first = steps.iter().take(2);
+        let mut failed = first.filter(|record| record.outcome != Outcome::Passed);
+        let Some(on) = checked.as_mut().filter(|_| failed.next().is_none()) else {
+            steps.push(StepRecord::not_run(&step.name));
+            continue;
         };
-        let mut steps = Vec::new();
+        let what = format!("{id}: conformance: {}", step.name);
+        setting.progress.step(&what);
         let started = Instant::now();
-        self.progress.step(&format!("{id}: conformance: {START}"));
-        let mut session = match Session::start(self, subject, scenario).await {
-            Ok(Some(session)) => session,
-            Ok(None) => {
-                let why = format!(
-                    "it has objects of its own, and the scenario knows only {}",
-                    scenario.resource.kinds()
-                );
-                return Conformance::not_checked(id, &why);
-            }
-            Err(failure) => {
-                steps.push(StepRecord::new(START, started, Err(failure)));
-                let others = scenario.steps.iter();
-                steps.extend(others.map(|step| StepRecord::not_run(&step.name)));
-                return self.judge(id, steps);
-            }
-        };
-        steps.push(StepRecord::new(START, started, Ok(())));
-        for (number, step) in scenario.steps.iter().enumerate() {
-            // The later steps need what the first one shows, and each would fail only at its deadline.
-            let first = steps.get(1).filter(|_| number > 0);
-            if first.is_some_and(|first| first.outcome != Outcome::Passed) {
-                steps.push(StepRecord::not_run(&step.name));
-                continue;
-            }
-            self.progress
-                .step(&format!("{id}: conformance: {}", step.name));
-            let started = Instant::now();
-            let outcome = steps::run(step, &mut session).await;
-            steps.push(StepRecord::new(&step.name, started, outcome));
-        }
-        session.teardown().await;
-        self.judge(id, steps)
+        let outcome = steps::run(step, on).await;
+        steps.push(StepRecord::new(&step.name, started, outcome));
     }
+    if let Some(on) = checked {
+        on.session.teardown().await;
+    }
+    judge(&setting.progress, id, steps)
+}
 
-    fn judge(&self, subject: String, steps: Vec<StepRecord>) -> Conformance {
-        let found = Conformance::of(subject, steps);
-        match found.failures().next() {
-            Some((step, failure)) => self.progress.say(&format!(
-                "{}: conformance FAILED: {step}: {failure}",
-                found.subject
-            )),
-            None => self.progress.say(&format!(
-                "{}: conformance passed ({:.1} s)",
-                found.subject,
-                found.steps.iter().map(|step| step.took_s).sum::<f64>()
-            )),
-        }
-        found
+fn judge(progress: &Progress, subject: String, steps: Vec<StepRecord>) -> Conformance {
+    let found = Conformance::of(subject, steps);
+    match found.failures().next() {
+        Some((step, failure)) => progress.say(&format!(
+            "{}: conformance FAILED: {step}: {failure}",
+            found.subject
+        )),
+        None => progress.say(&format!(
+            "{}: conformance passed ({:.1} s)",
+            found.subject,
+            found.steps.iter().map(|step| step.took_s).sum::<f64>()
+        )),
     }
+    found
+}
 
-    /// # Errors
-    /// The evidence cannot be written.
-    pub fn keep(&self, found: &Conformance) -> Result<(), evidence::Error> {
-        let name = format!("{FOLDER}/{}.json", found.subject.replace('/', "-"));
-        self.evidence.write_json(&name, found)
-    }
-
-    /// The path of the subject's logs without a suffix.
-    fn log(&self, subject: &Subject) -> std::path::PathBuf {
-        let stem = subject.id().replace('/', "-");
-        self.evidence.path(&format!("logs/{stem}-conformance"))
-    }
+/// # Errors
+/// The evidence cannot be written.
+pub fn keep(evidence: &Evidence, found: &Conformance) -> Result<(), evidence::Error> {
+    let name = format!("{FOLDER}/{}.json", found.subject.replace('/', "-"));
+    evidence.write_json(&name, found)
 }
 
 /// What went wrong on the way to an answer, where the subject may have no part in it.

@@ -1,6 +1,6 @@
 //! The steps of a conformance scenario: what each does, one act after the other.
 //!
-//! Guarantees: a step ends with its first act that fails. Leaves to others: requests and waiting (`session`), and
+//! Guarantees: a step ends with its first act that fails. Leaves to others: requests and waiting (`checked`), and
 //! what is expected (`model::workload::conformance`).
 
 use std::collections::HashMap;
@@ -12,8 +12,8 @@ use crate::model::conformance::{Failure, Stepped};
 use crate::model::workload::conformance::ConformanceScenario;
 use crate::model::workload::conformance::expectation::{Check, Mismatch, unchanged};
 use crate::model::workload::conformance::format::{Act, StepFile};
+use crate::run::conformance::checked::Checked;
 use crate::run::conformance::failure;
-use crate::run::conformance::session::Session;
 
 /// A kind and a name.
 type Key = (String, String);
@@ -27,10 +27,10 @@ struct Before {
 }
 
 /// Takes one step.
-pub async fn run(step: &StepFile, session: &mut Session<'_>) -> Stepped {
+pub async fn run(step: &StepFile, checked: &mut Checked<'_>) -> Stepped {
     let mut before = Before::default();
     for act in &step.acts {
-        run_act(act, step, session, &mut before).await?;
+        run_act(act, step, checked, &mut before).await?;
     }
     Ok(())
 }
@@ -38,33 +38,33 @@ pub async fn run(step: &StepFile, session: &mut Session<'_>) -> Stepped {
 async fn run_act(
     act: &Act,
     step: &StepFile,
-    session: &mut Session<'_>,
+    checked: &mut Checked<'_>,
     before: &mut Before,
 ) -> Stepped {
-    let scenario = session.scenario;
+    let scenario = checked.scenario;
     let kind = act.kind().unwrap_or(&scenario.resource.kind);
     let name = act.name().unwrap_or(&step.name);
     let key = || (kind.to_owned(), name.to_owned());
     match act {
-        Act::Create { .. } => session.create(kind, &scenario.named(name)).await.map(drop),
+        Act::Create { .. } => checked.create(kind, &scenario.named(name)).await.map(drop),
         Act::CreateOther { file, .. } => {
             let other = scenario.other(file, name);
-            session.create(kind, &other).await.map(drop)
+            checked.create(kind, &other).await.map(drop)
         }
-        Act::Settle { .. } => settle(session, name).await,
-        Act::Patch { patch, .. } => session.change(kind, name, patch).await.map(drop),
+        Act::Settle { .. } => settle(checked, name).await,
+        Act::Patch { patch, .. } => checked.change(kind, name, patch).await.map(drop),
         Act::Delete { .. } => {
-            let old = session.get(kind, name).await?.unwrap_or_default();
+            let old = checked.get(kind, name).await?.unwrap_or_default();
             before.deleted.insert(key(), old["metadata"]["uid"].clone());
-            session.delete(kind, name).await
+            checked.delete(kind, name).await
         }
         Act::Await { expect, .. } => {
-            let owner = session.owner(kind, name).await?;
+            let owner = checked.owner(kind, name).await?;
             let is = |object: &Value| met(scenario, expect, object, &owner);
-            session.until(kind, name, is).await.map(drop)
+            checked.until(kind, name, is).await.map(drop)
         }
         Act::AwaitAnother { expect, .. } => {
-            let owner = session.owner(kind, name).await?;
+            let owner = checked.owner(kind, name).await?;
             let deleted = before.deleted.get(&key()).cloned().unwrap_or_default();
             let is = |object: &Value| {
                 if object["metadata"]["uid"] == deleted {
@@ -75,22 +75,22 @@ async fn run_act(
                 }
                 met(scenario, expect, object, &owner)
             };
-            session.until(kind, name, is).await.map(drop)
+            checked.until(kind, name, is).await.map(drop)
         }
         Act::Check { expect, .. } => {
-            let owner = session.owner(kind, name).await?;
-            check(session, kind, name, expect, &owner, "at once").await
+            let owner = checked.owner(kind, name).await?;
+            check(checked, kind, name, expect, &owner, "at once").await
         }
-        Act::RefusePatch { patch, .. } => session.refuse(Method::PATCH, kind, name, patch).await,
+        Act::RefusePatch { patch, .. } => checked.refuse(Method::PATCH, kind, name, patch).await,
         Act::RefuseCreate { patch, .. } => {
             let mut bad = scenario.named(name);
             json_patch::merge(&mut bad, patch);
-            session.refuse(Method::POST, kind, name, &bad).await
+            checked.refuse(Method::POST, kind, name, &bad).await
         }
         Act::Remember { .. } => {
-            let object = session.get(kind, name).await?;
+            let object = checked.get(kind, name).await?;
             let object = object.ok_or_else(|| {
-                failure(&session.called(kind, name), "to be there", "no such object")
+                failure(&checked.called(kind, name), "to be there", "no such object")
             })?;
             before.remembered.insert(key(), object);
             Ok(())
@@ -98,18 +98,18 @@ async fn run_act(
         Act::Unchanged { .. } => {
             let remembered = before.remembered.get(&key()).cloned().unwrap_or_default();
             let is = |object: &Value| unchanged(object, &remembered);
-            session.until(kind, name, is).await.map(drop)
+            checked.until(kind, name, is).await.map(drop)
         }
-        Act::Gone { .. } => session.until_gone(kind, name).await,
-        Act::GoneAtOnce { .. } => session.expect_gone(kind, name).await,
-        Act::EndSubject {} => session.stop_subject().await,
-        Act::StartSubject {} => session.start_subject().await,
+        Act::Gone { .. } => checked.until_gone(kind, name).await,
+        Act::GoneAtOnce { .. } => checked.expect_gone(kind, name).await,
+        Act::EndSubject {} => checked.stop_subject().await,
+        Act::StartSubject {} => checked.start_subject().await,
     }
 }
 
 /// Waits until the object is settled; its children have to be as expected at that moment.
-async fn settle(session: &mut Session<'_>, name: &str) -> Result<(), Failure> {
-    let scenario = session.scenario;
+async fn settle(checked: &mut Checked<'_>, name: &str) -> Result<(), Failure> {
+    let scenario = checked.scenario;
     let own = &scenario.resource.kind;
     let is_own = |kind: &Option<String>| kind.as_ref().is_none_or(|kind| kind == own);
     let (of_object, of_children): (Vec<_>, Vec<_>) =
@@ -118,29 +118,29 @@ async fn settle(session: &mut Session<'_>, name: &str) -> Result<(), Failure> {
         let mut all = of_object.iter();
         all.try_for_each(|it| met(scenario, &it.expect, object, object))
     };
-    let owner = session.until(own, name, is).await?;
+    let owner = checked.until(own, name, is).await?;
     for child in of_children {
         let kind = child.kind.as_deref().unwrap_or(own);
         let when = format!("while the {own} is settled");
-        check(session, kind, name, &child.expect, &owner, &when).await?;
+        check(checked, kind, name, &child.expect, &owner, &when).await?;
     }
     Ok(())
 }
 
 /// Compares without waiting; `when` ends the sentence of a failure.
 async fn check(
-    session: &Session<'_>,
+    checked: &Checked<'_>,
     kind: &str,
     name: &str,
     expect: &[String],
     owner: &Value,
     when: &str,
 ) -> Stepped {
-    let called = session.called(kind, name);
-    let object = session.get(kind, name).await?;
+    let called = checked.called(kind, name);
+    let object = checked.get(kind, name).await?;
     let object =
         object.ok_or_else(|| failure(&called, &format!("to be there {when}"), "no such object"))?;
-    met(session.scenario, expect, &object, owner).map_err(|mismatch| Failure {
+    met(checked.scenario, expect, &object, owner).map_err(|mismatch| Failure {
         object: called,
         expected: format!("{} {when}", mismatch.expected),
         seen: mismatch.seen,

@@ -1,173 +1,100 @@
-//! A running API server and subject, and the requests and waits of the scenario.
+//! The objects of a conformance scenario: requests for them, and waits until they are as expected.
 //!
-//! Guarantees: every wait ends by the deadline of a step, with the state seen last; where the subject or
-//! the control plane has ended, the failure says so; every process started here ends with the session.
-//! Leaves to others: the steps (`steps`) and what they expect.
+//! Guarantees: every wait ends by the deadline of a step, with the state seen last; where the subject or the control plane
+//! has ended, the failure says so. Leaves to others: the steps (`steps`), what they expect, and the subject (`run::session`).
 
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use http::Method;
 use serde_json::Value;
-use tare_procstat::process::Process;
 
-use crate::measure::admin;
 use crate::model::conformance::Failure;
-use crate::model::subject::{Places, Subject};
 use crate::model::workload::conformance::ConformanceScenario;
 use crate::model::workload::conformance::expectation::{Check, Mismatch};
-use crate::run::conformance::{Gate, failure};
-use crate::run::crds;
-use crate::run::folder;
-use crate::run::launch::{readiness, spawn};
-use crate::run::workspace::Workspace;
+use crate::run::conformance::failure;
+use crate::run::ready;
+use crate::run::session::Session;
 use crate::target::cluster::{Cluster, JSON};
-use crate::target::{HARNESS, Order, SUBJECT, Server};
 
 /// Time between two polls of a wait.
 const POLL: Duration = Duration::from_millis(20);
 /// The field manager of the changes that the scenario makes beside the subject.
 const SOMEBODY: &str = "somebody";
 
-pub struct Session<'a> {
-    subject: &'a Subject,
-    pub(super) scenario: &'a ConformanceScenario,
-    server: Server,
-    cluster: Cluster,
-    process: Process,
-    admin: SocketAddr,
-    places: Places,
-    log: PathBuf,
-    step_deadline: Duration,
+/// A subject that is taken through a scenario.
+pub struct Checked<'a> {
+    pub session: Session<'a>,
+    pub scenario: &'a ConformanceScenario,
+    pub step_deadline: Duration,
 }
 
-impl<'a> Session<'a> {
-    /// Starts a server with the namespace, and a subject, and waits until the subject is ready. `None` where
-    /// the server does not serve the objects of the scenario: the subject has others.
-    pub async fn start(
-        gate: &Gate<'_>,
-        subject: &'a Subject,
-        scenario: &'a ConformanceScenario,
-    ) -> Result<Option<Session<'a>>, Failure> {
-        let server_failed =
-            |error: &dyn std::fmt::Display| failure("the API server", "an answer", error);
-        let dir = folder::next(gate.temp_dir);
-        std::fs::create_dir_all(&dir)
-            .map_err(|error| failure(&dir.display().to_string(), "a folder", error))?;
-        let order = Order {
-            source: gate.source,
-            dir: &dir,
-            crds: crds::files(subject, &dir)
-                .map_err(|error| failure(&subject.id(), "its CRDs", error))?,
-            ready_delay_ms: gate.ready_delay_ms,
-            logs: gate.log(subject),
-            audit: false,
-            default_flags: false,
-        };
-        let server = Server::start(order).await.map_err(|e| server_failed(&e))?;
-        let cluster = Cluster::connect(&server.kubeconfig(HARNESS)).await;
-        let cluster = cluster.map_err(|e| server_failed(&e))?;
-        let namespace = cluster.ensure_namespace(&scenario.resource.namespace).await;
-        namespace.map_err(|e| server_failed(&e))?;
-        let path = scenario.resource.path();
-        let listed = cluster.ask::<Value>(Method::GET, &path, None, vec![]);
-        match listed.await {
-            Err(error) if error.code() == Some(404) => return Ok(None),
-            other => drop(other.map_err(|e| server_failed(&e))?),
-        }
-        let places = Places {
-            kubeconfig: server.kubeconfig(SUBJECT),
-            bin: Workspace::bin_of(gate.bin, subject),
-            dir,
-            ..Places::default()
-        };
-        let mut log = gate.log(subject).into_os_string();
-        log.push(".log");
-        let log = PathBuf::from(log);
-        let (process, admin) = start(subject, &places, &log).await?;
-        let mut session = Session {
-            subject,
-            scenario,
-            server,
-            cluster,
-            process,
-            admin,
-            places,
-            log,
-            step_deadline: gate.step_deadline,
-        };
-        session.until_ready().await?;
-        Ok(Some(session))
+impl Checked<'_> {
+    fn cluster(&self) -> &Cluster {
+        &self.session.load.cluster
     }
 
-    /// Ends the subject and the server.
-    pub async fn teardown(self) {
-        let Session {
-            mut process,
-            server,
-            ..
-        } = self;
-        // A process that cannot be signalled has ended; dropping the session kills one that has not.
-        let _ = process.terminate(Duration::from_secs(5)).await;
-        let _ = server.stop().await;
+    fn id(&self) -> String {
+        self.session.subject.id()
     }
 
     /// Ends the subject with SIGTERM; it has to exit within the deadline.
     pub async fn stop_subject(&mut self) -> Result<(), Failure> {
         use std::os::unix::process::ExitStatusExt;
-        let id = self.subject.id();
-        let failed = |seen: String| failure(&id, "to end on SIGTERM", seen);
-        self.check_alive()?;
-        let status = self.process.terminate(self.step_deadline).await;
-        let status = status.map_err(|e| failed(e.to_string()))?;
-        match status.signal() {
+        self.alive()?;
+        let failed = |seen: String| failure(&self.session.subject.id(), "to end on SIGTERM", seen);
+        let status = self.session.running.stop(self.step_deadline).await;
+        match status.map_err(failed)?.signal() {
             // 9 is SIGKILL: the deadline had passed.
-            Some(9) => Err(failed(format!(
-                "still running after {} s",
-                self.step_deadline.as_secs()
-            ))),
+            Some(9) => {
+                let within_s = self.step_deadline.as_secs();
+                Err(failure(
+                    &self.id(),
+                    "to end on SIGTERM",
+                    format!("still running after {within_s} s"),
+                ))
+            }
             _ => Ok(()),
         }
     }
 
-    /// Starts the subject again, on a new port: the old one may still be in use.
+    /// Starts the subject again, until it works.
     pub async fn start_subject(&mut self) -> Result<(), Failure> {
-        (self.process, self.admin) = start(self.subject, &self.places, &self.log).await?;
-        self.until_ready().await
+        let id = self.id();
+        let failed = |seen: String| failure(&id, "to start", seen);
+        let offered = ready::offer_canary(&mut self.session).await;
+        offered.map_err(failed)?;
+        self.session.start_subject().await.map_err(failed)?;
+        self.started().await
     }
 
-    async fn until_ready(&mut self) -> Result<(), Failure> {
-        let deadline = Instant::now() + self.step_deadline;
-        loop {
-            self.check_alive()?;
-            let Some(last) = readiness(self.subject, &self.process, self.admin).await else {
-                return Ok(());
+    /// Waits until the subject says that it is ready, and has observed an object.
+    pub async fn started(&mut self) -> Result<(), Failure> {
+        let started = ready::started(&mut self.session, self.step_deadline).await;
+        started.map(drop).map_err(|seen| {
+            let (id, lines) = (self.id(), self.session.running.process.last_log_lines(3));
+            let log = match lines.is_empty() {
+                true => String::new(),
+                false => format!("; the end of its log: {}", lines.join(" | ")),
             };
-            if Instant::now() > deadline {
-                let expected = format!("to be ready within {} s", self.step_deadline.as_secs());
-                return Err(failure(&self.subject.id(), &expected, last));
-            }
-            tokio::time::sleep(POLL).await;
-        }
+            failure(&id, "to start", format!("{seen}{log}"))
+        })
     }
 
-    fn check_alive(&mut self) -> Result<(), Failure> {
-        let ended = |who: &str, seen: String| failure(who, "to run", seen);
-        let id = self.subject.id();
-        match self.process.exited() {
-            Ok(None) => {}
-            Ok(Some(status)) => {
-                let last = self.process.last_log_lines(1).pop().unwrap_or_default();
-                return Err(ended(&id, format!("that it ended ({status}): {last}")));
-            }
-            Err(error) => return Err(ended(&id, error.to_string())),
-        }
-        match self.server.exited() {
-            Ok(None) => Ok(()),
-            Ok(Some(ended_by)) => Err(ended("the control plane", ended_by)),
-            Err(error) => Err(ended("the API server", error.to_string())),
-        }
+    fn alive(&mut self) -> Result<(), Failure> {
+        let (id, alive) = (self.id(), self.session.check_alive());
+        alive.map_err(|seen| {
+            let lines = self.session.running.process.last_log_lines(3).join(" | ");
+            failure(&id, "to run", format!("{seen}: {lines}"))
+        })
+    }
+
+    /// Whether the server serves the objects of the scenario: a subject may have others.
+    pub async fn is_served(&self) -> bool {
+        let path = self.scenario.resource.path();
+        let listed = self
+            .cluster()
+            .ask::<Value>(Method::GET, &path, None, vec![]);
+        !matches!(listed.await, Err(error) if error.code() == Some(404))
     }
 
     /// What an object is called in a failure.
@@ -189,7 +116,7 @@ impl<'a> Session<'a> {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let path = format!("{}?fieldManager={SOMEBODY}", self.path(kind));
         let body = object.to_string().into_bytes();
-        let created = self.cluster.ask(Method::POST, &path, Some(JSON), body);
+        let created = self.cluster().ask(Method::POST, &path, Some(JSON), body);
         created
             .await
             .map_err(|error| failure(&self.called(kind, name), "to be created", error))
@@ -205,7 +132,7 @@ impl<'a> Session<'a> {
         };
         let body = patch.to_string().into_bytes();
         let changed = self
-            .cluster
+            .cluster()
             .ask(Method::PATCH, &path, Some(content_type), body);
         changed
             .await
@@ -230,7 +157,7 @@ impl<'a> Session<'a> {
         };
         let sent = body.to_string().into_bytes();
         let answer = self
-            .cluster
+            .cluster()
             .ask::<Value>(method, &path, Some(content_type), sent);
         let (object, expected) = (self.called(kind, name), "422 from the API server");
         match answer.await {
@@ -255,7 +182,7 @@ impl<'a> Session<'a> {
         let options =
             br#"{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Background"}"#;
         let gone = self
-            .cluster
+            .cluster()
             .ask::<Value>(Method::DELETE, &path, Some(JSON), options.to_vec());
         gone.await
             .map(drop)
@@ -266,7 +193,7 @@ impl<'a> Session<'a> {
     pub async fn get(&self, kind: &str, name: &str) -> Result<Option<Value>, Failure> {
         let path = format!("{}/{name}", self.path(kind));
         match self
-            .cluster
+            .cluster()
             .ask::<Value>(Method::GET, &path, None, vec![])
             .await
         {
@@ -300,7 +227,7 @@ impl<'a> Session<'a> {
                 }
                 _ => {}
             }
-            self.check_alive()?;
+            self.alive()?;
             tokio::time::sleep(POLL).await;
         }
     }
@@ -327,7 +254,7 @@ impl<'a> Session<'a> {
                 };
                 return Err(self.late(kind, name, mismatch));
             }
-            self.check_alive()?;
+            self.alive()?;
             tokio::time::sleep(POLL).await;
         }
         Ok(())
@@ -347,18 +274,4 @@ fn held_by(object: &Value) -> String {
         "finalizers {}, deletionTimestamp {}",
         meta["finalizers"], meta["deletionTimestamp"]
     )
-}
-
-async fn start(
-    subject: &Subject,
-    places: &Places,
-    log: &Path,
-) -> Result<(Process, SocketAddr), Failure> {
-    let failed = |seen: &dyn std::fmt::Display| failure(&subject.id(), "to start", seen);
-    let ports = admin::free_addresses().map_err(|e| failed(&e))?;
-    let places = places.clone().listening(ports);
-    let process = spawn(subject, &places, log, None)
-        .await
-        .map_err(|e| failed(&e))?;
-    Ok((process, ports[0]))
 }
