@@ -250,7 +250,7 @@ impl Timeline {
     /// Ends the wave for the evidence: what is seen from here on is not among its samples. Returns
     /// them; does nothing where the wave has ended already, or nothing was sent.
     pub fn end_wave(&mut self) -> &[Sample] {
-        let sent = |object: &Object| object.intended_ns.is_some();
+        let sent = |object: &Object| object.sent_ns.is_some();
         if !self.wave_ended && self.in_wave().iter().any(sent) {
             self.ended.waves.push(self.wave());
             self.wave_ended = true;

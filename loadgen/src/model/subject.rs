@@ -353,7 +353,7 @@ impl Subject {
         }
         if self.objects.is_some() {
             return Err(
-                "[objects]: what is created is a workload; write it as docs/loadgen.md says, and name it: workloads = [\"PATH\"]".into(),
+                "[objects]: what is created is a workload; write it as docs/workloads.md says, and name it: workloads = [\"PATH\"]".into(),
             );
         }
         let of_table = |message: String| format!("[convergence] {message}");

@@ -91,6 +91,9 @@ impl Reader<'_> {
                     missing if missing.starts_with("missing field") => {
                         format!("{missing}; add it: loadgen schema workload lists all fields")
                     }
+                    old if old.starts_with("unknown variant `churn`") => {
+                        "steps.do: churn: write recreate, as it is called now".to_owned()
+                    }
                     // Whatever its fields are.
                     syntax if toml::from_str::<toml::Table>(self.text).is_err() => {
                         format!("is not TOML: {syntax}; correct this line")

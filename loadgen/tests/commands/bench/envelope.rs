@@ -28,7 +28,7 @@ pub fn the_most_objects_within_a_memory_limit_are_found() {
         "512",
     ];
     let mut args: Vec<String> = words.map(str::to_owned).to_vec();
-    args.extend(["--rate-s", "0", "--churn-s", "0", "--subject"].map(str::to_owned));
+    args.extend(["--rate-s", "0", "--update-s", "0", "--subject"].map(str::to_owned));
     args.extend([file, "--out".into(), out.display().to_string()]);
     let output = loadgen(&args);
     let said = text(&output.stdout) + &text(&output.stderr);
@@ -66,18 +66,18 @@ pub fn the_most_objects_within_a_memory_limit_are_found() {
 }
 
 /// The mock answers in milliseconds: it keeps up with every rate that is tried.
-pub fn the_highest_churn_within_a_cpu_limit_is_found() {
+pub fn the_highest_rate_of_updates_within_a_cpu_limit_is_found() {
     let limited = MemoryCgroup::create().and_then(|mut cgroup| cgroup.limit_cpu(0.5));
     if let Err(error) = limited {
         eprintln!("not tested, because CPU cannot be limited here: {error}");
         return;
     }
-    let bench_folder = BenchFolder::new("envelope-churn");
+    let bench_folder = BenchFolder::new("envelope-updates");
     let bench = bench_folder.bench(&["works"], "0");
     let file = bench.last().expect("the file of the subject").clone();
     let out = bench_folder.out();
     let words =
-        "envelope --no-build --cpu 500m --first 8 --most 8 --rate-s 0 --churn-s 1 --subject";
+        "envelope --no-build --cpu 500m --first 8 --most 8 --rate-s 0 --update-s 1 --subject";
     let mut args: Vec<String> = words.split(' ').map(str::to_owned).collect();
     args.extend([file, "--out".into(), out.display().to_string()]);
     let output = loadgen(&args);
@@ -93,7 +93,7 @@ pub fn the_highest_churn_within_a_cpu_limit_is_found() {
     let envelope = std::fs::read(out.join("envelope.json")).expect("written");
     let envelope: Value = serde_json::from_slice(&envelope).expect("JSON");
     assert_eq!(envelope["bounds"]["cpu_cores"], 0.5, "{envelope:#}");
-    let tries = envelope["churn"].as_array().expect("tries");
+    let tries = envelope["updates"].as_array().expect("tries");
     assert!(tries.iter().all(|it| it["objects"] == 4), "{envelope:#}");
     let svg = std::fs::read_to_string(out.join("envelope.svg")).expect("a picture");
     assert!(svg.contains("P99 until ready by rate of updates"), "{svg}");

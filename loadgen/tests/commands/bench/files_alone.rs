@@ -11,7 +11,7 @@ const STEPS: &str = "
 do = \"update\"
 
 [[steps]]
-do = \"churn\"
+do = \"recreate\"
 share = 0.5
 
 [[steps]]
@@ -101,7 +101,7 @@ pub fn an_operator_of_files_alone_is_benched_run_checked_and_reported() {
     for want in [
         "Convergence, ms",
         "update, ms",
-        "churn of 50 %, ms",
+        "recreate of 50 %, ms",
         "bystanders secrets=5: ",
         "left behind",
     ] {

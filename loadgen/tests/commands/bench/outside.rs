@@ -104,10 +104,10 @@ pub fn a_cluster_is_given_load_from_an_empty_folder() {
 /// Its files as they stand in the document, with the mock in place of the operator in Python.
 pub fn the_worked_example_of_the_documentation_is_measured() {
     let folder = EmptyFolder::new("example");
-    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/loadgen.md");
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/first-measurement.md");
     let document = std::fs::read_to_string(document).expect("in the repository");
     let (_, example) = document
-        .split_once("### In ten minutes\n")
+        .split_once("## In ten minutes\n")
         .expect("the example");
     let (example, _) = example.split_once("\n## ").expect("another section");
     let mut files = Vec::new();

@@ -56,15 +56,15 @@ pub fn objects_of_others_are_made_changed_and_removed() {
     }
 }
 
-pub fn a_part_of_the_objects_is_churned_and_the_others_stay() {
+pub fn a_part_of_the_objects_is_recreated_and_the_others_stay() {
     let cluster = SimulatedCluster::without_crd("share");
-    let churn = "[[steps]]\ndo = \"churn\"\nshare = 0.4\ntimes = 2\n";
+    let recreate = "[[steps]]\ndo = \"recreate\"\nshare = 0.4\ntimes = 2\n";
     let update = "[[steps]]\ndo = \"update\"\nshare = 0.2\n";
-    let workload = with_steps("share", &format!("{churn}{update}"));
+    let workload = with_steps("share", &format!("{recreate}{update}"));
     let output = cluster.loadgen(&["run", &workload, "--count", "10", "--keep"]);
     let said = stdout(&output) + &stderr(&output);
     assert_eq!(code(&output), Some(0), "{said}");
-    for want in ["churn of 40 %, 2 times, ms", "update of 20 %, ms"] {
+    for want in ["recreate of 40 %, 2 times, ms", "update of 20 %, ms"] {
         assert!(said.contains(want), "{want} not in {said}");
     }
     let requests = cluster.server.requests();
@@ -84,7 +84,7 @@ pub fn a_part_of_the_objects_is_churned_and_the_others_stay() {
         .filter_map(|line| line.split_whitespace().nth(3))
         .collect();
     assert_eq!(counts, ["10", "4", "2"], "{said}");
-    let bad = with_steps("share-bad", "[[steps]]\ndo = \"churn\"\nshare = 2\n");
+    let bad = with_steps("share-bad", "[[steps]]\ndo = \"recreate\"\nshare = 2\n");
     let output = cluster.loadgen(&["run", &bad, "--count", "1"]);
     let said = stderr(&output);
     assert_eq!(code(&output), Some(2), "{said}");

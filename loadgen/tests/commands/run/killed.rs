@@ -25,7 +25,7 @@ objects = \"secrets=4\"
 changes = 1
 
 [[steps]]
-do = \"churn\"
+do = \"recreate\"
 share = 0.5
 ";
 
@@ -51,7 +51,7 @@ const POINTS: [(&str, &str, &str, u64); 11] = [
     ),
     ("makes bystanders", "create", "secrets", 3),
     ("changes bystanders", "patch", "secrets", 1),
-    ("churns", "delete", "configmaps", 1),
+    ("recreates", "delete", "configmaps", 1),
     ("cleans up", "delete", "configmaps", 6),
 ];
 

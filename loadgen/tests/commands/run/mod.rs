@@ -134,8 +134,8 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 42] = [
         steps::one_after_the_other,
     ),
     (
-        "objects_are_churned_deleted_and_created_anew",
-        steps::churn_and_delete,
+        "objects_are_recreated_deleted_and_created_anew",
+        steps::recreate_and_delete,
     ),
     (
         "objects_that_a_step_deletes_are_not_called_deleted_by_others",
@@ -158,8 +158,8 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 42] = [
         bystanders::objects_of_others_are_made_changed_and_removed,
     ),
     (
-        "a_part_of_the_objects_is_churned_and_the_others_stay",
-        bystanders::a_part_of_the_objects_is_churned_and_the_others_stay,
+        "a_part_of_the_objects_is_recreated_and_the_others_stay",
+        bystanders::a_part_of_the_objects_is_recreated_and_the_others_stay,
     ),
     (
         "nothing_is_left_wherever_a_run_is_killed",

@@ -80,15 +80,15 @@ fn uids(cluster: &SimulatedCluster) -> Vec<Value> {
         .collect()
 }
 
-pub fn churn_and_delete() {
-    let cluster = SimulatedCluster::without_crd("steps-churn");
+pub fn recreate_and_delete() {
+    let cluster = SimulatedCluster::without_crd("steps-recreate");
     let steps = [
-        step("churn", "times = 2\nper_s = 100"),
+        step("recreate", "times = 2\nper_s = 100"),
         step("delete", ""),
         step("idle", "seconds = 2"),
         step("create", ""),
     ];
-    let workload = with_steps("steps-churn", "", &steps.concat());
+    let workload = with_steps("steps-recreate", "", &steps.concat());
     let running = cluster.start(&["run", &workload, "--count", "5", "--keep"]);
     wait_for("the objects", || uids(&cluster).len() == 5);
     let first = uids(&cluster);
@@ -99,7 +99,7 @@ pub fn churn_and_delete() {
     let output = running.wait_with_output().expect("it ends");
     let said = stdout(&output);
     assert_eq!(code(&output), Some(0), "{said}{}", stderr(&output));
-    for want in ["churn, 2 times, ms", "delete: ", "create, ms"] {
+    for want in ["recreate, 2 times, ms", "delete: ", "create, ms"] {
         assert!(said.contains(want), "{want} not in {said}");
     }
     let last = uids(&cluster);

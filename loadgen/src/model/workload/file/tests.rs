@@ -400,6 +400,13 @@ fn what_is_wrong_is_one_line_with_its_place_and_the_way_out() {
             "workload.toml:16: unknown variant `magic`",
             "expected one of",
         ),
+        case(
+            "a step by its old name",
+            "[convergence]",
+            "[[steps]]\ndo = \"churn\"\nshare = 0.5\n[convergence]",
+            "workload.toml:13: steps.do: churn",
+            "write recreate",
+        ),
     ];
     for (number, case) in cases.iter().enumerate() {
         let files = [WORKLOAD, TEMPLATE, CRD];
