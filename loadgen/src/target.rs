@@ -12,6 +12,7 @@ pub mod existing;
 pub mod fixtures;
 pub mod kubesim;
 pub mod operator;
+pub mod proxy;
 pub mod real;
 
 use std::path::{Path, PathBuf};

@@ -1,18 +1,22 @@
-//! `loadgen lint`: whether a workload can be used, without creating anything.
+//! `loadgen lint`: whether a workload or a subject can be used, without creating anything.
 //!
-//! Guarantees: files are checked first, then, where a cluster is named, the server is asked to try one object
-//! of each template and each fixture (a dry run) and what the user may do. Nothing is written. Leaves to others:
+//! Guarantees: files are checked first, then a server is asked to try one object of each template and each fixture (a
+//! dry run): the cluster that is named, which also says what the user may do, or the simulated server with the
+//! definitions of the workload. Nothing is written. Leaves to others:
 //! whether the operator converges the objects.
 
 mod dry_run;
 mod permissions;
+mod simulated;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
 
 use crate::cli::run::dns_label;
 use crate::model::error::Usage;
+use crate::model::subject::Subject;
 use crate::model::workload;
 use crate::model::workload::{Scenario, Workload};
 use crate::report::table::grouped;
@@ -22,7 +26,7 @@ use crate::target::fixtures;
 
 #[derive(Args, Clone, Debug)]
 pub struct LintArgs {
-    /// A shipped workload, or the folder of one
+    /// A shipped workload, the folder of one, or the file of a subject
     #[arg(value_name = "WORKLOAD")]
     workload: String,
     /// Number of objects whose size is printed
@@ -36,22 +40,60 @@ pub struct LintArgs {
 }
 
 pub fn run(args: LintArgs) -> anyhow::Result<ExitCode> {
+    let file = Path::new(&args.workload);
+    if file
+        .extension()
+        .is_some_and(|extension| extension == "toml")
+        && file.is_file()
+    {
+        return subject(file);
+    }
     let found = workload::find(&args.workload, None);
     let workload = found.map_err(|error| Usage(error.to_string()))?;
     describe(&workload.name, &workload.scenario, args.objects);
-    if args.target.kubeconfig.is_none() && args.target.context.is_none() {
-        println!("no cluster was asked; --context NAME tries an object of each template on one");
-        return Ok(ExitCode::SUCCESS);
-    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
+    let target = &args.target;
+    let named = target.kubeconfig.is_some() || target.context.is_some();
+    let named = named || std::env::var_os("KUBECONFIG").is_some_and(|files| !files.is_empty());
     runtime.block_on(async {
-        let target = Target::choose(&args.target).await?;
-        let cluster = Cluster::of(target.config)?;
-        let problems = on_server(&cluster, &workload, &args.namespace).await?;
+        let problems = match named {
+            true => {
+                let target = Target::choose(target).await?;
+                let cluster = Cluster::of(target.config)?;
+                on_server(&cluster, &workload, &args.namespace).await?
+            }
+            false => simulated::on_server(&workload, &args.namespace).await?,
+        };
         Ok(said(&problems))
     })
+}
+
+/// Whether a subject can be used: its file, its fixtures, and the workloads that it serves.
+fn subject(file: &Path) -> anyhow::Result<ExitCode> {
+    let usage = |error: &dyn std::fmt::Display| Usage(error.to_string());
+    let subject = Subject::from_file(file).map_err(|error| usage(&error))?;
+    let fixtures = subject.read_fixtures().map_err(|error| usage(&error))?;
+    let mut served = Vec::new();
+    for named in &subject.workloads {
+        let found = workload::find(named, subject.base.as_deref());
+        served.push(found.map_err(|error| usage(&error))?.name);
+    }
+    println!(
+        "ok   {}: {}, serves {}; {} fixtures",
+        subject.id(),
+        match &subject.build {
+            Some(_) => "built by loadgen",
+            None => "a program that exists",
+        },
+        match served.is_empty() {
+            true => "the default workload".to_owned(),
+            false => served.join(", "),
+        },
+        fixtures.len()
+    );
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the problems, a line each; the exit code.

@@ -1,4 +1,4 @@
-//! `loadgen schema`: the JSON Schema of a file of results or of a workload, from the types that write or read it.
+//! `loadgen schema`: the JSON Schema of a file of results, of a workload or of a subject, from the types that write or read it.
 
 use std::process::ExitCode;
 
@@ -7,6 +7,7 @@ use schemars::generate::SchemaSettings;
 
 use crate::model::conformance::Conformance;
 use crate::model::record::{Experiment, Run};
+use crate::model::subject::Subject;
 use crate::model::summary::Summary;
 use crate::model::workload::conformance::format::ConformanceFile;
 use crate::model::workload::file::format::WorkloadFile;
@@ -33,13 +34,17 @@ enum Described {
     Workload,
     /// The file that a workload names as its conformance
     ConformanceFile,
+    /// The file of an operator, as --subject takes it
+    Subject,
 }
 
 pub fn run(args: SchemaArgs) -> anyhow::Result<ExitCode> {
     let settings = SchemaSettings::draft2020_12();
     let settings = match args.file {
         // What is read may leave out what has a default.
-        Described::Workload | Described::ConformanceFile => settings.for_deserialize(),
+        Described::Workload | Described::ConformanceFile | Described::Subject => {
+            settings.for_deserialize()
+        }
         // What is written has every field, those that are null too.
         _ => settings.for_serialize(),
     };
@@ -51,6 +56,7 @@ pub fn run(args: SchemaArgs) -> anyhow::Result<ExitCode> {
         Described::Conformance => generator.into_root_schema_for::<Conformance>(),
         Described::Workload => generator.into_root_schema_for::<WorkloadFile>(),
         Described::ConformanceFile => generator.into_root_schema_for::<ConformanceFile>(),
+        Described::Subject => generator.into_root_schema_for::<Subject>(),
     };
     println!("{}", serde_json::to_string_pretty(&schema)?);
     Ok(ExitCode::SUCCESS)

@@ -7,14 +7,24 @@ use std::path::{Path, PathBuf};
 
 use crate::model::subject::Subject;
 use crate::model::workload::Manifest;
+use crate::model::workload::file::definition;
 
-/// One definition in each file; those of a workload are written to `dir`.
+/// One definition in each file; those of a workload, and of a file that has several, are written to `dir`.
 ///
 /// # Errors
 /// They cannot be written.
 pub fn files(subject: &Subject, dir: &Path) -> Result<Vec<PathBuf>, String> {
     match subject.crd() {
-        Some(crd) => Ok(vec![crd]),
+        Some(crd) => {
+            let file = crd.display().to_string();
+            let text = std::fs::read_to_string(&crd);
+            let text = text.map_err(|error| format!("cannot read {file}: {error}"))?;
+            let definitions = definition::split(&Manifest { file, text });
+            match definitions.map_err(|error| error.to_string())?.as_slice() {
+                [_] => Ok(vec![crd]),
+                several => written(several, dir),
+            }
+        }
         None => written(&subject.crds, dir),
     }
 }

@@ -22,6 +22,7 @@ pub mod ready;
 pub mod server_counters;
 pub mod session;
 pub mod snapshot;
+pub mod starts;
 pub mod step;
 pub mod watched_subject;
 pub mod workspace;
@@ -48,6 +49,7 @@ use crate::model::subject::Subject;
 use crate::model::workload::conformance::ConformanceScenario;
 use crate::model::workload::{Readiness, Scenario, Workload};
 use crate::run::campaign::Campaign;
+use crate::run::starts::Starts;
 use crate::run::workspace::Workspace;
 use crate::target::Source;
 use crate::terminal::interrupt::Interrupt;
@@ -92,6 +94,8 @@ pub struct Setting {
     pub overlap: usize,
     /// Has one permit: for the run that works.
     pub machine: Arc<Semaphore>,
+    /// Subjects that do not start are not tried again and again.
+    pub starts: Starts,
 }
 
 /// Where a command works: the same in all of them.
@@ -132,6 +136,7 @@ impl Setting {
             attempts: 1,
             overlap: 1,
             machine: Arc::new(Semaphore::new(1)),
+            starts: Starts::default(),
         }
     }
 

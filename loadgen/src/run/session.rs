@@ -94,10 +94,38 @@ impl Drop for AbortOnDrop {
     }
 }
 
+/// What API servers and their clients say of a kind that is not served.
+const NOT_SERVED: [&str; 4] = [
+    "could not find the requested resource",
+    "no matches for kind",
+    "doesn't have a resource type",
+    "404 page not found",
+];
+
+/// The way out where a run failed because the simulated server lacks a kind.
+fn not_simulated(failure: &Failure) -> Option<&'static str> {
+    let mut said = failure.last_log_lines.iter().chain([&failure.reason]);
+    let is_said = said.any(|line| NOT_SERVED.iter().any(|words| line.contains(words)));
+    is_said.then_some(
+        "; the simulated API server does not serve every kind: --control-plane kube does",
+    )
+}
+
 /// Measures one cell.
 pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32) -> Outcome {
     let turn = setting.turn().await;
     let started = Instant::now();
+    if let Some(failure) = setting.starts.failing(&subject.id()) {
+        let mut run = Run::empty(cell);
+        run.failure = Some(failure);
+        run.machine = setting.run_machine.clone();
+        return Outcome {
+            run,
+            samples: None,
+            series: None,
+            metrics: None,
+        };
+    }
     let (mut samples, mut series, mut metrics) = (None, None, None);
     let mut run = match Session::start(setting, subject, cell, &cell.file_stem(), turn).await {
         Err(reason) => {
@@ -132,6 +160,12 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32
             ended
         }
     };
+    if let (Source::Kubesim, Some(failure)) = (&setting.source, &mut run.failure) {
+        failure
+            .reason
+            .push_str(not_simulated(failure).unwrap_or_default());
+    }
+    setting.starts.note(&run);
     run.attempt = attempt;
     run.machine = setting.run_machine.clone();
     run.wall_s = started.elapsed().as_secs_f64();
@@ -453,5 +487,31 @@ impl Host for Session<'_> {
             step::restart::once(self).await?;
         }
         Ok(Ended::Converged)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_that_is_not_simulated_names_the_real_server() {
+        let failed = |reason: &str, line: &str| {
+            not_simulated(&Failure {
+                reason: reason.into(),
+                last_log_lines: vec![line.into()],
+            })
+        };
+        let client_go =
+            "error: no matches for kind \"Ingress\" in version \"networking.k8s.io/v1\"";
+        assert!(
+            failed(
+                "canary: the server could not find the requested resource",
+                ""
+            )
+            .is_some()
+        );
+        assert!(failed("a/b ended by itself (exit status: 1)", client_go).is_some());
+        assert!(failed("a/b ended by itself (exit status: 1)", "panic").is_none());
     }
 }

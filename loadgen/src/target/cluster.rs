@@ -18,6 +18,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use crate::model::request_counts::RequestCounts;
 use crate::model::workload::Resource;
 pub use crate::target::cluster::error::Error;
+use crate::target::proxy;
 
 /// Longest wait for an answer; a watch has its own.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -49,8 +50,11 @@ impl Cluster {
             source,
         };
         let file = Kubeconfig::read_from(kubeconfig).map_err(failed)?;
-        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
-        Self::of(config.map_err(failed)?)
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(file.clone(), &options).await;
+        let mut config = config.map_err(failed)?;
+        proxy::choose(&mut config, &file, None).map_err(Error::Proxy)?;
+        Self::of(config)
     }
 
     /// # Errors
@@ -62,6 +66,28 @@ impl Cluster {
         Ok(Self {
             client: Client::try_from(config).map_err(Error::Client)?,
         })
+    }
+
+    /// A simulated server in this process.
+    pub fn simulated(server: &kubesim::Server, user: &str) -> Self {
+        Self {
+            client: server.client(user),
+        }
+    }
+
+    /// Whether the server serves this kind.
+    ///
+    /// # Errors
+    /// `Request` or `Silent`.
+    pub async fn serves(&self, resource: &Resource) -> Result<bool, Error> {
+        let path = format!("{}?limit=1", resource.path());
+        match self
+            .ask::<IgnoredAny>(Method::GET, &path, None, vec![])
+            .await
+        {
+            Err(error) if error.code() == Some(404) => Ok(false),
+            other => other.map(|_| true),
+        }
     }
 
     pub fn client(&self) -> &Client {

@@ -13,6 +13,7 @@ use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use crate::model::error::Usage;
+use crate::target::proxy;
 
 #[derive(Args, Clone, Debug)]
 pub struct TargetArgs {
@@ -84,8 +85,10 @@ impl Target {
             context: Some(context.clone()),
             ..KubeConfigOptions::default()
         };
-        let config = Config::from_custom_kubeconfig(file, &options).await;
-        Ok(Self::of(context, config.map_err(|error| unusable(&error))?))
+        let config = Config::from_custom_kubeconfig(file.clone(), &options).await;
+        let mut config = config.map_err(|error| unusable(&error))?;
+        proxy::choose(&mut config, &file, Some(&context)).map_err(Usage)?;
+        Ok(Self::of(context, config))
     }
 
     fn of(context: String, config: Config) -> Self {

@@ -123,10 +123,11 @@ fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<Subject
         Err(_) if !is_path => None,
         Err(error) => {
             let id = subject.id();
-            anyhow::bail!(
-                "{id}: cannot read {}: {error}; build it, or leave out --no-build",
-                program.display()
-            );
+            let way = match subject.build {
+                Some(_) => "build it, or leave out --no-build",
+                None => "build it, correct [run] command, or say in [build] how it is built",
+            };
+            anyhow::bail!("{id}: cannot read {}: {error}; {way}", program.display());
         }
     };
     if let Some(crd) = subject.crd() {

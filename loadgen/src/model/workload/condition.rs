@@ -119,6 +119,20 @@ impl Condition {
         }
     }
 
+    /// The field that it is, where it compares nothing: its value has to be true or false.
+    pub fn field(&self) -> Option<Vec<String>> {
+        let mut path = Vec::new();
+        let mut at = self.0.0.expression();
+        while let Expr::Select(select) = &at.expr {
+            if select.test {
+                return None;
+            }
+            path.insert(0, select.field.clone());
+            at = &select.operand;
+        }
+        (matches!(at.expr, Expr::Ident(_)) && !path.is_empty()).then_some(path)
+    }
+
     /// Whether it holds for an object; one that it cannot be asked of does not fulfil it.
     pub fn holds(&self, object: &Value) -> bool {
         matches!(self.value(object), Ok(cel::Value::Bool(true)))

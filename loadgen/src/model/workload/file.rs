@@ -4,7 +4,7 @@
 //! template is rendered once here. Leaves to others: which workload is meant (`shipped`), and whether a
 //! server accepts the objects.
 
-mod definition;
+pub mod definition;
 pub mod format;
 mod resource;
 pub mod template_file;
@@ -16,7 +16,6 @@ use crate::model::step::Step;
 use crate::model::subject::Convergence;
 use crate::model::workload::condition::Condition;
 use crate::model::workload::conformance;
-use crate::model::workload::file::definition::Wrong;
 use crate::model::workload::file::format::{ObjectFile, WorkloadFile};
 use crate::model::workload::file::template_file::TemplateFile;
 use crate::model::workload::fixture::Fixture;
@@ -24,7 +23,9 @@ use crate::model::workload::folder::Folder;
 use crate::model::workload::place::Source;
 use crate::model::workload::scenario::{Compiled, LAST_INDEX};
 use crate::model::workload::template::Template;
-use crate::model::workload::{CANARY, Error, MOST_BYTES, Manifest, Readiness, Scenario, Workload};
+use crate::model::workload::{
+    CANARY, Error, MOST_BYTES, Manifest, Readiness, Resource, Scenario, Workload,
+};
 
 /// A file of a workload while it is read.
 struct Reader<'a> {
@@ -157,10 +158,17 @@ impl Reader<'_> {
             let made = Readiness::new(&readiness.path, readiness.ready, readiness.not_ready);
             made.map_err(|error| self.error("readiness.path", error.message))
         });
+        let crds = self.crds(&parsed.crds, &scenario)?;
+        self.is_true_or_false(&parsed.convergence, &scenario.resource, &crds)?;
+        for (number, also) in scenario.also.iter().enumerate() {
+            let convergence = also.convergence.clone().unwrap_or_default();
+            let reader = self.also(number);
+            reader.is_true_or_false(&convergence, &also.resource, &crds)?;
+        }
         Ok(Workload {
             name: name.to_owned(),
             description: parsed.description,
-            crds: self.crds(&parsed.crds, &scenario)?,
+            crds,
             fixtures: self.fixtures(&parsed.fixtures)?,
             scenario,
             convergence: parsed.convergence,
@@ -363,11 +371,32 @@ impl Reader<'_> {
             .map_err(|message| self.error("convergence", message))
     }
 
-    fn of(&self, wrong: Wrong) -> Error {
-        match wrong {
-            Wrong::Workload(field, message) => self.error(field, message),
-            Wrong::File(error) => error,
+    /// A condition that is a field and nothing else is one of type boolean, by the definition of its kind.
+    fn is_true_or_false(
+        &self,
+        convergence: &Convergence,
+        resource: &Resource,
+        crds: &[Manifest],
+    ) -> Result<(), Error> {
+        for (name, source) in [
+            ("convergence.observed", &convergence.observed),
+            ("convergence.ready", &convergence.ready),
+        ] {
+            let Some(source) = source else {
+                continue;
+            };
+            let compiled = Condition::compile(source);
+            let condition = compiled.map_err(|message| self.error(name, message))?;
+            let field = condition.field();
+            let kind = field.and_then(|field| definition::type_of(crds, resource, &field));
+            if let Some(kind) = kind.filter(|kind| kind != "boolean") {
+                return Err(self.error(
+                    name,
+                    format!("{source:?} is a {kind}, not true or false; compare it, as in self.status.phase == 'Ready'"),
+                ));
+            }
         }
+        Ok(())
     }
 
     fn fixtures(&self, files: &[String]) -> Result<Vec<Fixture>, Error> {
@@ -396,20 +425,16 @@ impl Reader<'_> {
                 )
             })?;
             let file = Manifest { file: shown, text };
-            manifests.extend(definition::split(&file).map_err(|wrong| self.of(wrong))?);
+            manifests.extend(definition::split(&file)?);
         }
-        definition::check(&manifests, &scenario.resource).map_err(|wrong| self.of(wrong))?;
+        let checked = definition::check(&manifests, &scenario.resource);
+        checked.map_err(|(field, message)| self.error(field, message))?;
         for (number, also) in scenario.also.iter().enumerate() {
-            // Another group may be the API server's own, such as that of Secrets.
-            if also.resource.group != scenario.resource.group {
-                continue;
-            }
-            let reader = self.also(number);
             let checked = definition::check(&manifests, &also.resource);
-            checked.map_err(|wrong| match wrong {
+            checked.map_err(|(field, message)| match field {
                 // The files are listed once, for all kinds.
-                Wrong::Workload("crds", message) => self.error("crds", message),
-                other => reader.of(other),
+                "crds" => self.error(field, message),
+                _ => self.also(number).error(field, message),
             })?;
         }
         Ok(manifests)

@@ -16,6 +16,8 @@ pub enum Error {
         path: PathBuf,
         source: kube::config::KubeconfigError,
     },
+    #[error("{0}")]
+    Proxy(String),
     #[error("cannot make a client: {0}")]
     Client(kube::Error),
     #[error("{method} {path}: {source}")]

@@ -6,7 +6,7 @@ mod cases;
 use std::path::{Path, PathBuf};
 
 use crate::run::bad_workloads::cases::{CASES, Case, of_file};
-use crate::run::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
+use crate::run::simulated_cluster::{SimulatedCluster, code, stderr, stdout, without_cluster};
 
 pub const WORKLOAD: &str = "description = \"Widgets\"
 object_bytes = 1024
@@ -117,6 +117,12 @@ pub fn every_kind_is_one_line_and_leaves_nothing() {
         }
         let want = if case.on_server { 1 } else { 2 };
         assert_eq!(code(&lint), Some(want), "{}: {said}", case.name);
+        // The definitions are in the folder: no cluster is needed to see it.
+        let alone = without_cluster(&["lint", &workload]);
+        let said = stdout(&alone) + &stderr(&alone);
+        let same = said.lines().any(|line| line == wrong[0]);
+        assert!(same, "{}: {} not in {said}", case.name, wrong[0]);
+        assert_eq!(code(&alone), Some(want), "{}: {said}", case.name);
 
         run(&simulated_cluster, case, &workload);
         assert_eq!(

@@ -12,6 +12,7 @@ mod killed;
 mod memory;
 mod operator;
 mod permissions;
+mod proxy;
 mod shards;
 mod simulated_cluster;
 mod steps;
@@ -25,7 +26,15 @@ use simulated_cluster::{stderr, stdout, tare};
 
 type Scenario = fn();
 
-const WITHOUT_OPERATOR: [(&str, Scenario); 42] = [
+const WITHOUT_OPERATOR: [(&str, Scenario); 45] = [
+    (
+        "a_server_on_this_machine_is_reached_without_a_proxy",
+        proxy::of_the_environment,
+    ),
+    (
+        "the_proxy_of_a_kubeconfig_is_used",
+        proxy::of_the_kubeconfig,
+    ),
     (
         "a_missing_crd_is_one_line_that_says_how_to_install_it",
         unusable::missing_crd,
@@ -113,6 +122,7 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 42] = [
         workloads::lint_fixtures,
     ),
     ("lint_tries_an_object_and_creates_nothing", workloads::lint),
+    ("lint_reads_the_file_of_a_subject", workloads::lint_subject),
     (
         "an_operator_in_the_cluster_is_measured_and_its_source_is_named",
         operator::measured,

@@ -196,7 +196,7 @@ pub fn kubeconfig_file(name: &str, url: &str) -> PathBuf {
     path
 }
 
-fn command(args: &[&str], kubeconfig: &Path) -> Command {
+pub fn command(args: &[&str], kubeconfig: &Path) -> Command {
     let mut command = Command::new(LOADGEN);
     command.args(args).arg("--kubeconfig").arg(kubeconfig);
     command.stdin(Stdio::null());
@@ -207,6 +207,14 @@ fn command(args: &[&str], kubeconfig: &Path) -> Command {
 
 pub fn loadgen(args: &[&str], kubeconfig: &Path) -> Output {
     command(args, kubeconfig).output().expect("loadgen starts")
+}
+
+/// Where no cluster is named.
+pub fn without_cluster(args: &[&str]) -> Output {
+    let mut command = Command::new(LOADGEN);
+    command.args(args).stdin(Stdio::null());
+    command.env_remove("KUBECONFIG");
+    command.output().expect("loadgen starts")
 }
 
 /// `loadgen merge`, which needs no server.

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use crate::program::wait_for;
 use crate::run::assert_figures;
-use crate::run::simulated_cluster::{SimulatedCluster, assert_success, code, stderr, stdout};
+use crate::run::simulated_cluster::{
+    SimulatedCluster, assert_success, code, said, stderr, stdout, without_cluster,
+};
 
 pub fn configmaps() {
     let simulated_cluster = SimulatedCluster::without_crd("configmaps");
@@ -57,6 +59,25 @@ pub fn lint() {
     let want = "FAIL workloads/webapp/workload.toml:11: object.plural: the server does not serve webapps.example.com v1 in";
     assert!(said.contains(want), "{said}");
     assert_eq!(simulated_cluster.names("edgeapps"), Vec::<String>::new());
+}
+
+/// The file of an operator, as `--subject` takes it.
+pub fn lint_subject() {
+    let webapp = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/webapp/subject.toml");
+    let good = without_cluster(&["lint", &webapp.display().to_string()]);
+    assert_success(&good);
+    let want = "ok   webapp/example: built by loadgen, serves webapp; 0 fixtures";
+    assert!(stdout(&good).contains(want), "{}", stdout(&good));
+    let text = std::fs::read_to_string(&webapp).expect("in the repository");
+    let bad = Path::new(env!("CARGO_TARGET_TMPDIR")).join("loadgen-lint-subject.toml");
+    std::fs::write(&bad, text.replace("[run]", "[runs]")).expect("writable");
+    let refused = without_cluster(&["lint", &bad.display().to_string()]);
+    assert_eq!(code(&refused), Some(2), "{}", said(&refused));
+    assert!(
+        said(&refused).contains("unknown field `runs`"),
+        "{}",
+        said(&refused)
+    );
 }
 
 pub const FIXTURES: &str = "apiVersion: v1

@@ -7,27 +7,19 @@ use serde_json::Value;
 use crate::model::workload::place::line_of_text;
 use crate::model::workload::{Error, Manifest, Resource};
 
-/// What does not fit.
-#[derive(Debug)]
-pub enum Wrong {
-    /// A field of `workload.toml`, and what to do about it.
-    Workload(&'static str, String),
-    /// A file with definitions.
-    File(Error),
-}
+/// What does not fit: a field of `workload.toml`, and what to do about it.
+pub type Wrong = (&'static str, String);
 
 /// One manifest for each definition of a file.
 ///
 /// # Errors
 /// The file holds something else.
-pub fn split(manifest: &Manifest) -> Result<Vec<Manifest>, Wrong> {
-    let wrong = |line: Option<usize>, message: String| {
-        Wrong::File(Error {
-            file: manifest.file.clone(),
-            line,
-            field: String::new(),
-            message,
-        })
+pub fn split(manifest: &Manifest) -> Result<Vec<Manifest>, Error> {
+    let wrong = |line: Option<usize>, message: String| Error {
+        file: manifest.file.clone(),
+        line,
+        field: String::new(),
+        message,
     };
     let documents = serde_saphyr::from_multiple::<Value>(&manifest.text).map_err(|error| {
         let line = error
@@ -54,8 +46,34 @@ pub fn split(manifest: &Manifest) -> Result<Vec<Manifest>, Wrong> {
     Ok(definitions)
 }
 
+/// Whether the API server itself has the kinds of a group: their definitions are nobody's file.
+fn is_built_in(group: &str) -> bool {
+    !group.contains('.') || group.ends_with(".k8s.io")
+}
+
+/// The type of a field of the objects, such as `string`; `None` where no definition says it.
+pub fn type_of(definitions: &[Manifest], resource: &Resource, field: &[String]) -> Option<String> {
+    let parsed = definitions
+        .iter()
+        .map(|it| serde_json::from_str::<Value>(&it.text));
+    let mut parsed = parsed.filter_map(Result::ok);
+    let own = parsed.find(|it| {
+        let spec = &it["spec"];
+        spec["group"] == resource.group.as_str()
+            && spec["names"]["plural"] == resource.plural.as_str()
+    })?;
+    let mut versions = own["spec"]["versions"].as_array()?.iter();
+    let version = versions.find(|it| it["name"] == resource.version.as_str())?;
+    let schema = &version["schema"]["openAPIV3Schema"];
+    let schema = field
+        .iter()
+        .fold(schema, |at, name| &at["properties"][name]);
+    schema["type"].as_str().map(str::to_owned)
+}
+
 /// # Errors
-/// None of the definitions is that of the objects, or it differs from what the workload says.
+/// None of the definitions is that of the objects, which the API server does not have of its own, or it differs from
+/// what the workload says.
 pub fn check(definitions: &[Manifest], resource: &Resource) -> Result<(), Wrong> {
     if definitions.is_empty() {
         return Ok(());
@@ -77,9 +95,14 @@ pub fn check(definitions: &[Manifest], resource: &Resource) -> Result<(), Wrong>
         };
         format!("{}.{}", text("/spec/names/plural"), text("/spec/group"))
     };
-    let Some((manifest, definition)) = parsed.iter().find(|(_, value)| named(value) == name) else {
+    let own = parsed.iter().find(|(_, value)| named(value) == name);
+    if own.is_none() && is_built_in(&resource.group) {
+        // They are of the operator: it has them beside objects of a built-in kind.
+        return Ok(());
+    }
+    let Some((manifest, definition)) = own else {
         let all: Vec<String> = parsed.iter().map(|(_, value)| named(value)).collect();
-        return Err(Wrong::Workload(
+        return Err((
             "crds",
             format!(
                 "none of the files defines {name}, only {}; add its file, or correct object.plural and object.api_version",
@@ -92,7 +115,7 @@ pub fn check(definitions: &[Manifest], resource: &Resource) -> Result<(), Wrong>
     let kind = spec["names"]["kind"].as_str().unwrap_or_default();
     if kind != resource.kind {
         let message = format!("{:?}: {file} defines {kind:?}", resource.kind);
-        return Err(Wrong::Workload("object.kind", message));
+        return Err(("object.kind", message));
     }
     let versions = spec["versions"].as_array().into_iter().flatten();
     let served = versions.filter(|version| version["served"] != false);
@@ -105,7 +128,7 @@ pub fn check(definitions: &[Manifest], resource: &Resource) -> Result<(), Wrong>
             resource.version,
             served.join(", ")
         );
-        return Err(Wrong::Workload("object.api_version", message));
+        return Err(("object.api_version", message));
     }
     let scope = spec["scope"].as_str().unwrap_or("Namespaced");
     if (scope == "Namespaced") != resource.namespaced {
@@ -113,7 +136,7 @@ pub fn check(definitions: &[Manifest], resource: &Resource) -> Result<(), Wrong>
             "{file} has scope {scope}; write namespaced = {}",
             scope == "Namespaced"
         );
-        return Err(Wrong::Workload("object.namespaced", message));
+        return Err(("object.namespaced", message));
     }
     Ok(())
 }

@@ -94,6 +94,32 @@ fn definitions_may_share_a_file() {
 }
 
 #[test]
+fn objects_of_a_built_in_kind_may_have_an_operators_definitions_beside_them() {
+    let services = WORKLOAD
+        .replace("example.com/v1", "v1")
+        .replace("\"Widget\"", "\"Service\"")
+        .replace("\"widgets\"", "\"services\"");
+    let workload = read("services", &services, TEMPLATE, CRD).expect("valid");
+    assert_eq!(workload.scenario.resource.full_name(), "services");
+    assert_eq!(workload.crds.len(), 1);
+}
+
+#[test]
+fn a_condition_that_is_a_field_has_to_be_true_or_false() {
+    let condition = |field: &str| WORKLOAD.replace("self.status.phase == 'Ready'", field);
+    let status = "served: true, schema: {openAPIV3Schema: {properties: {status: {properties: \
+                  {phase: {type: string}, ready: {type: boolean}}}}}}";
+    let crd = CRD.replace("served: true", status);
+    read("boolean", &condition("self.status.ready"), TEMPLATE, &crd).expect("true or false");
+    read("unknown", &condition("self.status.phase"), TEMPLATE, CRD).expect("nobody says its type");
+    let wrong = read("string", &condition("self.status.phase"), TEMPLATE, &crd);
+    let want =
+        "workload.toml:13: convergence.ready: \"self.status.phase\" is a string, not true or false";
+    let wrong = wrong.expect_err("a string");
+    assert!(wrong.starts_with(want), "{wrong}");
+}
+
+#[test]
 fn what_is_wrong_is_one_line_with_its_place_and_the_way_out() {
     struct Case {
         name: &'static str,
