@@ -42,7 +42,9 @@ pub async fn run(session: &mut Session<'_>, held: Duration) -> Result<(), Reason
         session.check_alive()?;
         let now = Snapshot::take(session).await;
         let counted = now.requests_since(&last);
-        windows.extend(counted.map(|l| (l.writes() + l.reads()) as f64 / WINDOW.as_secs_f64()));
+        // A busy machine wakes up late: what was counted is of all the time since the last count.
+        let window_s = (now.at - last.at).as_secs_f64();
+        windows.extend(counted.map(|l| per_s(l.writes() + l.reads(), window_s)));
         last = now;
     }
     session.run.memory.burst = session.sampled();
@@ -55,6 +57,10 @@ pub async fn run(session: &mut Session<'_>, held: Duration) -> Result<(), Reason
         session.load.journal.timeline().progress().ready,
     );
     Ok(())
+}
+
+fn per_s(requests: u64, window_s: f64) -> f64 {
+    requests as f64 / window_s.max(f64::MIN_POSITIVE)
 }
 
 /// `None` where the server counts no requests.
@@ -70,6 +76,11 @@ fn response(held: Duration, windows: &[f64], ready: u64) -> Option<FaultResponse
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_is_as_long_as_it_was() {
+        assert_eq!(per_s(120, 6.0), 20.0, "not 24, as in five seconds");
+    }
 
     #[test]
     fn the_worst_window_and_the_last_one_are_kept() {

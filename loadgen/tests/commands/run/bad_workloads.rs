@@ -120,9 +120,14 @@ pub fn every_kind_is_one_line_and_leaves_nothing() {
         // The definitions are in the folder: no cluster is needed to see it.
         let alone = without_cluster(&["lint", &workload]);
         let said = stdout(&alone) + &stderr(&alone);
-        let same = said.lines().any(|line| line == wrong[0]);
-        assert!(same, "{}: {} not in {said}", case.name, wrong[0]);
-        assert_eq!(code(&alone), Some(want), "{}: {said}", case.name);
+        if case.name == "fixture of a kind that is not served" {
+            // A cluster may have what the folder has no definition of.
+            assert!(said.contains("not tried, because"), "{said}");
+        } else {
+            let same = said.lines().any(|line| line == wrong[0]);
+            assert!(same, "{}: {} not in {said}", case.name, wrong[0]);
+            assert_eq!(code(&alone), Some(want), "{}: {said}", case.name);
+        }
 
         run(&simulated_cluster, case, &workload);
         assert_eq!(
