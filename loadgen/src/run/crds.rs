@@ -14,19 +14,25 @@ use crate::model::workload::file::definition;
 /// # Errors
 /// They cannot be written.
 pub fn files(subject: &Subject, dir: &Path) -> Result<Vec<PathBuf>, String> {
-    match subject.crd() {
-        Some(crd) => {
-            let file = crd.display().to_string();
-            let text = std::fs::read_to_string(&crd);
-            let text = text.map_err(|error| format!("cannot read {file}: {error}"))?;
-            let definitions = definition::split(&Manifest { file, text });
-            match definitions.map_err(|error| error.to_string())?.as_slice() {
-                [_] => Ok(vec![crd]),
-                several => written(several, dir),
-            }
-        }
-        None => written(&subject.crds, dir),
+    let definitions = definitions(subject)?;
+    match (subject.crd(), definitions.len()) {
+        (Some(crd), 1) => Ok(vec![crd]),
+        _ => written(&definitions, dir),
     }
+}
+
+/// Those that are installed for a subject.
+///
+/// # Errors
+/// A file of them cannot be read.
+pub fn definitions(subject: &Subject) -> Result<Vec<Manifest>, String> {
+    let Some(crd) = subject.crd() else {
+        return Ok(subject.crds.clone());
+    };
+    let file = crd.display().to_string();
+    let text = std::fs::read_to_string(&crd);
+    let text = text.map_err(|error| format!("cannot read {file}: {error}"))?;
+    definition::split(&Manifest { file, text }).map_err(|error| error.to_string())
 }
 
 /// Writes each definition to a file of its own.

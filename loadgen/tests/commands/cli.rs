@@ -293,7 +293,7 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
             &out,
         ],
         code: 1,
-        want: vec!["mine/x", "./nothing", "--no-build"],
+        want: vec!["mine/x", "./nothing", "correct [run] command"],
     });
     cases.push(Case {
         name: "port in use",

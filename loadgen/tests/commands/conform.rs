@@ -93,8 +93,8 @@ fn a_failure_says_step_object_expected_and_seen() {
         ),
         (
             "dies-at-once",
-            "FAIL mock/dies-at-once: start: mock/dies-at-once: expected to run, \
-             seen that it ended (exit status: 1): error: the mock subject dies at once, as asked for",
+            "FAIL mock/dies-at-once: start: mock/dies-at-once: expected to start, \
+             seen mock/dies-at-once ended by itself (exit status: 1); the end of its log: error: the mock subject dies at once",
         ),
     ] {
         let output = conform_mock(behaviour, behaviour, &crd);

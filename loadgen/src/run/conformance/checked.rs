@@ -88,15 +88,6 @@ impl Checked<'_> {
         })
     }
 
-    /// Whether the server serves the objects of the scenario: a subject may have others.
-    pub async fn is_served(&self) -> bool {
-        let path = self.scenario.resource.path();
-        let listed = self
-            .cluster()
-            .ask::<Value>(Method::GET, &path, None, vec![]);
-        !matches!(listed.await, Err(error) if error.code() == Some(404))
-    }
-
     /// What an object is called in a failure.
     pub fn called(&self, kind: &str, name: &str) -> String {
         let resource = &self.scenario.resource;

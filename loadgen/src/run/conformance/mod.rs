@@ -19,8 +19,10 @@ use crate::model::plan::Plan;
 use crate::model::record::Experiment;
 use crate::model::subject::Subject;
 use crate::model::workload::conformance::START;
+use crate::model::workload::file::definition;
 use crate::run::Setting;
 use crate::run::conformance::checked::Checked;
+use crate::run::crds;
 use crate::run::session::Session;
 use crate::target::Source;
 use crate::terminal::interrupt::Interrupt;
@@ -93,8 +95,22 @@ pub async fn check(setting: &Setting, subject: &Subject, step_deadline: Duration
         );
         return Conformance::not_checked(id, &why);
     };
-    let mut steps = Vec::new();
-    let started = Instant::now();
+    let (mut steps, started) = (Vec::new(), Instant::now());
+    let definitions = match crds::definitions(subject) {
+        Ok(definitions) => definitions,
+        Err(seen) => {
+            let failed = Err(failure(&id, "its CRDs", seen));
+            steps.push(StepRecord::new(START, started, failed));
+            return judge(&setting.progress, id, steps);
+        }
+    };
+    if !definition::have(&definitions, &scenario.resource) {
+        let why = format!(
+            "it has objects of its own, and the scenario knows only {}",
+            scenario.resource.kinds()
+        );
+        return Conformance::not_checked(id, &why);
+    }
     setting
         .progress
         .step(&format!("{id}: conformance: {START}"));
@@ -119,15 +135,6 @@ pub async fn check(setting: &Setting, subject: &Subject, step_deadline: Duration
         }
         Err(seen) => (None, Err(failure(&id, "to start", seen))),
     };
-    if let (Some(on), Ok(())) = (&checked, &ready)
-        && !on.is_served().await
-    {
-        let why = format!(
-            "it has objects of its own, and the scenario knows only {}",
-            scenario.resource.kinds()
-        );
-        return Conformance::not_checked(id, &why);
-    }
     steps.push(StepRecord::new(START, started, ready));
     for step in &scenario.steps {
         // The later steps need what the first two show, and each would fail only at its deadline.

@@ -51,17 +51,28 @@ fn is_built_in(group: &str) -> bool {
     !group.contains('.') || group.ends_with(".k8s.io")
 }
 
+/// Whether these definitions, where there are any, or the API server of its own have this kind.
+pub fn have(definitions: &[Manifest], resource: &Resource) -> bool {
+    let mut parsed = definitions
+        .iter()
+        .map(|it| serde_json::from_str::<Value>(&it.text));
+    definitions.is_empty()
+        || is_built_in(&resource.group)
+        || parsed.any(|it| it.is_ok_and(|it| defines(&it, resource)))
+}
+
+fn defines(definition: &Value, resource: &Resource) -> bool {
+    let spec = &definition["spec"];
+    spec["group"] == resource.group.as_str() && spec["names"]["plural"] == resource.plural.as_str()
+}
+
 /// The type of a field of the objects, such as `string`; `None` where no definition says it.
 pub fn type_of(definitions: &[Manifest], resource: &Resource, field: &[String]) -> Option<String> {
     let parsed = definitions
         .iter()
         .map(|it| serde_json::from_str::<Value>(&it.text));
     let mut parsed = parsed.filter_map(Result::ok);
-    let own = parsed.find(|it| {
-        let spec = &it["spec"];
-        spec["group"] == resource.group.as_str()
-            && spec["names"]["plural"] == resource.plural.as_str()
-    })?;
+    let own = parsed.find(|it| defines(it, resource))?;
     let mut versions = own["spec"]["versions"].as_array()?.iter();
     let version = versions.find(|it| it["name"] == resource.version.as_str())?;
     let schema = &version["schema"]["openAPIV3Schema"];
