@@ -25,6 +25,7 @@ for file in "${files[@]}"; do
     runtime/src/* | runtime/Cargo.toml) packages+=(tare-runtime) operator=yes ;;
     src/* | tests/scenarios/* | tests/planned/* | Cargo.toml) packages+=(tare) operator=yes ;;
     kubesim/*) packages+=(kubesim) operator=yes ;;
+    kubesim-contract/*) packages+=(kubesim-contract) ;;
     loadgen/* | workloads/* | subjects/*) packages+=(loadgen) ;;
     xtask/* | results/*) documents=yes ;;
     controlplane/*) packages+=(controlplane) ;;

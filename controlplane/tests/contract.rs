@@ -1,4 +1,4 @@
-//! The contract suite of kubesim on real servers: every case is a test of each, `SERVER::CASE`.
+//! The contract suite on real servers: every case is a test of each, `SERVER::CASE`.
 //!
 //! `kube::` and `kine::`: one control plane for all cases, kube-apiserver on etcd and on kine, ignored where
 //! its binaries are missing. `cargo test -p controlplane --test contract -- kine::a_stale` runs those with
@@ -14,9 +14,9 @@ use controlplane::shared::Shared;
 use controlplane::{Binaries, ControlPlane, Datastore, User};
 use kube::Client;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
-use kubesim::contract;
-use kubesim::contract::{Case, Compact, Options, Outcome};
-use libtest_mimic::{Arguments, Failed, Trial};
+use kubesim_contract::clients::{Installed, LIBRARIES, Library};
+use kubesim_contract::{self as contract, Case, Compact, Options, Outcome};
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use tare_procstat::temp_dir::TempDir;
 use tokio::sync::Mutex;
 
@@ -50,7 +50,7 @@ fn on_control_planes() -> std::io::Result<Vec<Trial>> {
         Err(reason) => {
             eprintln!("ignored, kube:: and kine::: {reason}");
             for server in ["kube", "kine"] {
-                trials.extend(contract::cases().iter().map(|case| ignored(server, case)));
+                trials.extend(ignored(server));
             }
         }
     }
@@ -65,8 +65,32 @@ fn named(
     Trial::test(format!("{server}::{}", case.name), run).with_kind(case.theme)
 }
 
-fn ignored(server: &str, case: &Case) -> Trial {
-    named(server, case, || Err("it is ignored".into())).with_ignored_flag(true)
+/// All cases of a server that is not there.
+fn ignored(server: &'static str) -> impl Iterator<Item = Trial> {
+    let cases = contract::cases();
+    let libraries = LIBRARIES.map(|library| (library.name, "clients"));
+    let cases = cases.into_iter().map(|case| (case.name, case.theme));
+    cases.chain(libraries).map(move |(name, theme)| {
+        Trial::test(format!("{server}::{name}"), || Err("it is ignored".into()))
+            .with_kind(theme)
+            .with_ignored_flag(true)
+    })
+}
+
+/// A client library of another language, ignored where this machine cannot have it.
+fn of_library(
+    server: &str,
+    library: Library,
+    run: impl FnOnce(Installed) -> Result<Result<(), contract::Failure>, String> + Send + 'static,
+) -> Trial {
+    let run = move || match library.install() {
+        Ok(installed) => match run(installed)? {
+            Ok(()) => Ok(Completion::Completed),
+            Err(failure) => Err(failure.to_string().into()),
+        },
+        Err(reason) => Ok(Completion::ignored_with(reason)),
+    };
+    Trial::ignorable_test(format!("{server}::{}", library.name), run).with_kind("clients")
 }
 
 fn judge(outcome: Outcome) -> Result<(), Failed> {
@@ -144,7 +168,7 @@ fn real(datastore: Datastore, binaries: &Binaries) -> std::io::Result<Vec<Trial>
     let mut cases = contract::cases();
     if datastore == Datastore::Kine && binaries.kine.is_none() {
         eprintln!("ignored, kine::: its binary is not there; run `loadgen control-plane build`");
-        return Ok(cases.iter().map(|case| ignored(server, case)).collect());
+        return Ok(ignored(server).collect());
     }
     let binaries = binaries.clone();
     let shared = Shared::new(move || {
@@ -154,6 +178,15 @@ fn real(datastore: Datastore, binaries: &Binaries) -> std::io::Result<Vec<Trial>
     let shared = Arc::new(shared);
     // The long ones first. Those that are alone last: they would wait for all that began before.
     cases.sort_by_key(|case| (case.compacts, case.theme != "garbage collection"));
+    let of_libraries = LIBRARIES.map(|library| {
+        let shared = Arc::clone(&shared);
+        of_library(server, library, move |installed| {
+            shared.beside_others(async |site: &Site| {
+                let kubeconfig = site.plane.lock().await.kubeconfig(USER);
+                installed.run(&site.client, &kubeconfig).await
+            })
+        })
+    });
     let trials = cases.into_iter().map(|case| {
         let shared = Arc::clone(&shared);
         named(server, &case, move || {
@@ -165,15 +198,23 @@ fn real(datastore: Datastore, binaries: &Binaries) -> std::io::Result<Vec<Trial>
             })
         })
     });
-    Ok(trials.collect())
+    // A test that runs alone waits for all before it, so these are before those.
+    Ok(of_libraries.into_iter().chain(trials).collect())
 }
 
 fn on_cluster(kubeconfig: PathBuf) -> std::io::Result<Vec<Trial>> {
+    let of_client = kubeconfig.clone();
     let shared = Shared::new(move || {
-        let kubeconfig = kubeconfig.clone();
+        let kubeconfig = of_client.clone();
         async move { connect(&kubeconfig).await }
     })?;
     let shared = Arc::new(shared);
+    let of_libraries = LIBRARIES.map(|library| {
+        let (shared, kubeconfig) = (Arc::clone(&shared), kubeconfig.clone());
+        of_library("cluster", library, move |installed| {
+            shared.beside_others(async |client: &Client| installed.run(client, &kubeconfig).await)
+        })
+    });
     let trials = contract::cases().into_iter().map(|case| {
         let ignored = case.compacts && compact_command().is_none();
         let shared = Arc::clone(&shared);
@@ -191,7 +232,7 @@ fn on_cluster(kubeconfig: PathBuf) -> std::io::Result<Vec<Trial>> {
         };
         named("cluster", &case, run).with_ignored_flag(ignored)
     });
-    Ok(trials.collect())
+    Ok(of_libraries.into_iter().chain(trials).collect())
 }
 
 async fn connect(kubeconfig: &Path) -> Result<Client, String> {

@@ -20,7 +20,6 @@
 mod admission;
 mod api;
 mod clock;
-pub mod contract;
 mod controllers;
 mod defaults;
 mod error;

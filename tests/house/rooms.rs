@@ -13,10 +13,11 @@ use regex::Regex;
 use crate::tree;
 
 /// The folder of each member's sources.
-const MEMBERS: [&str; 7] = [
+const MEMBERS: [&str; 8] = [
     "src",
     "runtime/src",
     "kubesim/src",
+    "kubesim-contract/src",
     "controlplane/src",
     "procstat/src",
     "loadgen/src",
@@ -47,6 +48,7 @@ fn the_libraries_depend_on_no_other_member() {
         "tare",
         "tare-runtime",
         "kubesim",
+        "kubesim-contract",
         "controlplane",
         "tare-procstat",
         "loadgen",

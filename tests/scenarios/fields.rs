@@ -212,7 +212,7 @@ fn a_widget(image: &str) -> Vec<(Kind, Value)> {
 }
 
 pub async fn zeros_and_large_numbers_of_a_custom_kind_are_written_and_set_back(cluster: Cluster) {
-    let installed = kubesim::contract::install(&cluster.client).await;
+    let installed = kubesim_contract::install(&cluster.client).await;
     installed.unwrap_or_else(|error| panic!("install the CRD: {error:?}"));
     let running = operate(&cluster, Author::<1>(a_widget)).await;
     cluster.create("web", web()).await;

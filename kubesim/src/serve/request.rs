@@ -258,8 +258,9 @@ pub(crate) fn respond(answer: Answer, counter: Option<&Arc<Counter>>) -> Respons
         other => (other, None),
     };
     let content_type = match answer {
-        Answer::Text(_) => "text/plain",
-        _ => "application/json",
+        Answer::Whole(204, _) => None,
+        Answer::Text(_) => Some("text/plain"),
+        _ => Some("application/json"),
     };
     let (code, body) = match answer {
         // Turned into a whole answer above.
@@ -293,10 +294,12 @@ pub(crate) fn respond(answer: Answer, counter: Option<&Arc<Counter>>) -> Respons
     let mut response = Response::new(body);
     *response.status_mut() =
         http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        header::HeaderValue::from_static(content_type),
-    );
+    if let Some(content_type) = content_type {
+        let content_type = header::HeaderValue::from_static(content_type);
+        response
+            .headers_mut()
+            .insert(header::CONTENT_TYPE, content_type);
+    }
     if let Some(seconds) = retry_after_s {
         response
             .headers_mut()

@@ -1,0 +1,176 @@
+//! What is refused of the kinds that an operator creates beside Deployments and Services.
+
+use serde_json::{Value, json};
+
+use crate::built_in_rules::{BATCH, CORE, RBAC_V1, SCALING};
+use crate::built_ins::{
+    APPS, binding, claim, container, daemon_set, job, named, selector, stateful_set, template,
+};
+use crate::expect::{Check, Expect, blames, mentions, text};
+use crate::rest::Patch;
+use crate::{Context, theme};
+
+theme! { "built-in refusals":
+    fixed_fields_of_built_in_kinds_are_refused,
+    incomplete_objects_of_built_in_kinds_are_refused,
+}
+
+async fn fixed_fields_of_built_in_kinds_are_refused(context: Context) -> Check {
+    let labels = json!({ "app": "b" });
+    let other = json!({
+        "selector": { "matchLabels": labels }, "template": { "metadata": { "labels": labels } },
+    });
+    let image = json!([{ "name": "main", "image": "registry.local/web:2" }]);
+    let template = json!({ "template": { "spec": { "containers": image } } });
+    for (group, plural, sent, change, at, says) in [
+        (
+            APPS,
+            "statefulsets",
+            stateful_set(),
+            json!({ "spec": { "serviceName": "b" } }),
+            "spec",
+            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
+        ),
+        (
+            APPS,
+            "daemonsets",
+            daemon_set(),
+            json!({ "spec": other }),
+            "spec.selector",
+            "field is immutable",
+        ),
+        (
+            BATCH,
+            "jobs",
+            job(),
+            json!({ "spec": template }),
+            "spec.template",
+            "field is immutable",
+        ),
+        (
+            BATCH,
+            "jobs",
+            named("b", job()),
+            json!({ "spec": { "completions": 5 } }),
+            "spec.completions",
+            "field is immutable",
+        ),
+        (
+            RBAC_V1,
+            "rolebindings",
+            binding("Role"),
+            json!({ "roleRef": { "name": "b" } }),
+            "roleRef",
+            "cannot change roleRef",
+        ),
+        (
+            CORE,
+            "persistentvolumeclaims",
+            claim(),
+            json!({ "spec": { "accessModes": ["ReadOnlyMany"] } }),
+            "spec",
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
+        ),
+    ] {
+        let collection = context.kind(group, plural);
+        let name = text(&sent, "/metadata/name");
+        collection.create(sent).await.succeeds(plural)?;
+        let refused = collection.patch(&name, Patch::Merge, change).await;
+        let status = refused.refused(422, "Invalid", plural)?;
+        blames(&status, at)?;
+        mentions(plural, &status.message, says)?;
+    }
+    // What a StatefulSet may change.
+    let sets = context.kind(APPS, "statefulsets");
+    let change = json!({ "spec": template });
+    let changed = sets.patch("a", Patch::Merge, change).await;
+    changed
+        .succeeds("changing the template of a StatefulSet")
+        .map(|_| ())
+}
+
+async fn incomplete_objects_of_built_in_kinds_are_refused(context: Context) -> Check {
+    let always = json!({ "template": { "spec": { "containers": [container()] } } });
+    let of = |spec: Value| json!({ "metadata": { "name": "a" }, "spec": spec });
+    let other = json!({ "matchLabels": { "app": "z" } });
+    let no_verbs = json!({ "metadata": { "name": "a" }, "rules": [{ "apiGroups": [""], "resources": ["pods"] }] });
+    for (group, plural, sent, at) in [
+        (
+            APPS,
+            "statefulsets",
+            of(json!({ "template": template() })),
+            "spec.selector",
+        ),
+        (
+            APPS,
+            "statefulsets",
+            of(json!({ "selector": {}, "template": template() })),
+            "spec.selector",
+        ),
+        (
+            APPS,
+            "statefulsets",
+            of(json!({ "selector": other, "template": template() })),
+            "spec.template.metadata.labels",
+        ),
+        (
+            APPS,
+            "statefulsets",
+            of(json!({ "selector": selector(), "template": template(), "replicas": -1 })),
+            "spec.replicas",
+        ),
+        (
+            APPS,
+            "daemonsets",
+            of(json!({ "selector": {}, "template": template() })),
+            "spec.selector",
+        ),
+        (
+            BATCH,
+            "jobs",
+            of(json!({})),
+            "spec.template.spec.containers",
+        ),
+        (
+            BATCH,
+            "jobs",
+            of(always),
+            "spec.template.spec.restartPolicy",
+        ),
+        (
+            SCALING,
+            "horizontalpodautoscalers",
+            of(json!({})),
+            "spec.maxReplicas",
+        ),
+        (
+            SCALING,
+            "horizontalpodautoscalers",
+            of(json!({})),
+            "spec.scaleTargetRef.name",
+        ),
+        (
+            RBAC_V1,
+            "rolebindings",
+            json!({ "metadata": { "name": "a" }, "roleRef": { "kind": "Role" } }),
+            "roleRef.name",
+        ),
+        (RBAC_V1, "roles", no_verbs, "rules[0].verbs"),
+        (
+            CORE,
+            "persistentvolumeclaims",
+            of(json!({})),
+            "spec.accessModes",
+        ),
+        (
+            CORE,
+            "persistentvolumeclaims",
+            of(json!({})),
+            "spec.resources[storage]",
+        ),
+    ] {
+        let created = context.kind(group, plural).create(sent).await;
+        blames(&created.refused(422, "Invalid", at)?, at)?;
+    }
+    Ok(())
+}
