@@ -38,11 +38,11 @@ kubernetes VERSION *ARGS:
     KUBEBUILDER_ASSETS="$(cargo run --quiet -p loadgen -- control-plane build --kubernetes {{VERSION}})" && export KUBEBUILDER_ASSETS && \
         cargo test -p controlplane --test contract -- {{ARGS}} && \
         cargo build -p tare --examples && \
-        cargo test -p tare --test scenarios -- --skip simulated:: {{ARGS}}
+        cargo test -p tare --test scenarios -- --skip simulated:: --skip overload:: {{ARGS}}
 
 # Objects and edits generated from schemas, 20,000 operations; OBJECTS_SEED=N chooses others. A tenth also on a real control plane.
-objects *ARGS:
-    OBJECTS_OPERATIONS=20000 cargo test -p tare --test objects -- {{ARGS}}
+objects:
+    OBJECTS_OPERATIONS=20000 cargo test -p tare --test scenarios -- objects::
 
 # The same, and writes results/reliability/objects.md: needs `loadgen control-plane build`.
 objects-report:
@@ -59,18 +59,18 @@ simulate SEEDS="100000" RECORDS="target/simulation":
 simulation-report RECORDS="results/reliability/simulation":
     SIMULATION_RECORDS={{RECORDS}} SIMULATION_REPORT=results/reliability/simulation.md cargo test --release -p tare --test simulation -- report
 
-# Overload and hostile networks on a real control plane, one case after the other, also those of minutes: about four hours. `just overload killed` runs the cases with that in the name; `STORM_SEEDS=7 STORM_MODE=none just overload storm` one storm. Writes results/reliability/overload.md from the record of each case beside it.
-overload *ARGS:
+# Overload and hostile networks on a real control plane, one case after the other, also those of minutes: about four hours. `just overload killed` runs the cases whose name begins so; `STORM_SEEDS=7 STORM_MODE=none just overload storm` one storm. Writes results/reliability/overload.md from the record of each case beside it.
+overload CASE="":
     cargo run --quiet -p loadgen -- control-plane build
     scripts/dist.sh {{ arch() }}-unknown-linux-musl
     TARE_PROGRAM={{ justfile_directory() }}/target/static/{{ arch() }}-unknown-linux-musl/dist/tare \
-        TARE_RELIABILITY={{ justfile_directory() }}/results/reliability/overload OVERLOAD_IDLE_S=600 \
-        cargo test -p tare --test overload -- --include-ignored --test-threads 1 {{ARGS}}
+        OVERLOAD_RECORDS={{ justfile_directory() }}/results/reliability/overload OVERLOAD_IDLE_S=600 \
+        cargo test -p tare --test scenarios -- --include-ignored --test-threads 1 overload::{{CASE}}
 
 # This repository itself: circles between rooms, words, links, commands in documents.
 house:
     cargo build -p loadgen
-    cargo test -p tare --test house
+    cargo test -p tare --test repository
 
 # Documentation of the crates; warnings are errors.
 doc:
@@ -95,6 +95,7 @@ bench-examples *ARGS:
 # All criterion benches, about ten minutes; their figures and plots go to results/criterion.
 bench-all:
     TARE_CRITERION_RESULTS=results/criterion cargo bench
+    TARE_CRITERION_RESULTS=results/criterion cargo bench --bench rss --features alloc-statistics
 
 # Everything that is published, from one commit: `just campaign --dry-run` prints runs, hours and room; --resume goes on.
 campaign *ARGS:
@@ -102,7 +103,7 @@ campaign *ARGS:
 
 # Writes every crd.yaml from the Rust types.
 manifests:
-    TARE_WRITE_MANIFESTS=1 cargo test -q -p tare --test crd
+    TARE_WRITE_MANIFESTS=1 cargo test -q -p tare --test repository crd::
 
 # Static musl binaries in target/static: `just dist`, `just dist aarch64-unknown-linux-musl`, `just dist all baseline-kube-rs`.
 dist TARGET="x86_64-unknown-linux-musl" PACKAGE="tare" *ARGS:
@@ -133,7 +134,7 @@ node-test *ARGS:
     cargo run --quiet -p loadgen -- control-plane build --node
     scripts/image.sh {{ if arch() == "aarch64" { "arm64" } else { "amd64" } }}
     scripts/helm.sh version --short
-    cargo test -p tare --test node -- {{ARGS}}
+    cargo test -p tare --test release -- node:: {{ARGS}}
     cargo test -p loadgen --test commands -- a_node
     cargo test -p loadgen --test commands -- operator_pod
 
@@ -141,7 +142,7 @@ node-test *ARGS:
 release-check: node-test
     cargo run --quiet -p loadgen -- control-plane build
     scripts/dist.sh aarch64-unknown-linux-musl
-    cargo test -p tare --test release -- --ignored --nocapture
+    cargo test -p tare --test release -- minutes:: --ignored --nocapture
 
 # Writes deploy/install.yaml from deploy/base.
 install-yaml:
@@ -150,7 +151,7 @@ install-yaml:
 # Lints the Helm chart and compares what it renders with install.yaml and the overlays.
 chart:
     scripts/helm.sh lint --strict deploy/helm
-    cargo test -p tare --test helm
+    cargo test -p tare --test release -- chart::
 
 # Findings of checkov in deploy/ that nobody has explained.
 checkov:

@@ -8,6 +8,10 @@
 //! is one process, read ten times: its interval says nothing about another start.
 //!
 //! `cargo bench --bench rss`; a filter (`-- tare-none`) leaves the rest out.
+//!
+//! With `--features alloc-statistics` the allocator is jemalloc, as where tare ships, and its own figures stand beside RSS: live
+//! blocks, the pages that they are on, all its resident pages. Its statistics are a part of these processes and of no program
+//! that ships, so they have names of their own, and only mode none is measured.
 
 mod support;
 
@@ -24,14 +28,20 @@ use support::operators::{Operators, Program, profile};
 use support::published::Counterpart;
 use support::run::{self, Run};
 use support::server::BenchServer;
-use tare_procstat::Memory;
 
 /// Objects from which one process of stock kube-rs is enough for one machine.
 const MANY: usize = 500;
 /// For the readings of one figure: one takes about 0.1 ms, of a large process 10.
 const READING: Duration = Duration::from_millis(200);
 
+/// Whether the operator tells the figures of its allocator.
+const STATISTICS: bool = cfg!(feature = "alloc-statistics");
+
 fn main() -> ExitCode {
+    let name = match STATISTICS {
+        true => "rss --features alloc-statistics",
+        false => "rss",
+    };
     let about = format!(
         "Resident and anonymous bytes of idle processes, restarted on the simulated server with that many \
          converged EdgeApps; built with cargo's profile `{}` (`cargo bench --profile dist --bench rss` measures what is \
@@ -39,33 +49,42 @@ fn main() -> ExitCode {
          are ten processes.",
         profile()
     );
-    run::main("rss", about, measure_all)
+    run::main(name, about, measure_all)
 }
 
 fn measure_all(run: &mut Run) -> anyhow::Result<()> {
     let effort = Effort::asked_for();
     allow_connections().context("cannot raise the limit of open files")?;
-    let mut resident = run.criterion(Exact::bytes());
-    let mut anonymous = run.criterion(Exact::bytes());
-    let mut groups = [
-        (run.counts(&mut resident, "rss", READING), Figure::RESIDENT),
-        (
-            run.counts(&mut anonymous, "anonymous", READING),
-            Figure::ANONYMOUS,
-        ),
-    ];
-    let tare = [
-        Program::tare("tare-none", "none"),
-        Program::tare("tare-metadata", "metadata"),
-        Program::tare("tare-pruned", "pruned"),
-    ];
-    let stock = if effort.measures {
-        Program::kube_rs().map_err(|error| format!("{error:#}"))
-    } else {
-        Err("only tried".to_owned())
+    let figures: &[Figure] = match STATISTICS {
+        true => &Figure::WITH_STATISTICS,
+        false => &Figure::ALONE,
+    };
+    let mut criteria: Vec<_> = figures
+        .iter()
+        .map(|_| run.criterion(Exact::bytes()))
+        .collect();
+    let groups = criteria.iter_mut().zip(figures);
+    let mut groups: Vec<_> = groups
+        .map(|(criterion, figure)| (run.counts(criterion, figure.name, READING), figure))
+        .collect();
+    let mut tare = vec![Program::tare("tare-none", "none")];
+    if !STATISTICS {
+        tare.push(Program::tare("tare-metadata", "metadata"));
+        tare.push(Program::tare("tare-pruned", "pruned"));
+        run.not_measured(
+            "jemalloc's own figures",
+            "they need --features alloc-statistics",
+        );
+    }
+    let stock = match effort.measures && !STATISTICS {
+        true => Program::kube_rs().map_err(|error| format!("{error:#}")),
+        false => Err("only tried".to_owned()),
     };
     for &objects in effort.sizes {
         measure_on_one_server(run, &mut groups, &tare, objects, effort)?;
+        if STATISTICS {
+            continue;
+        }
         match &stock {
             Ok(program) => {
                 let one = Effort {
@@ -87,7 +106,7 @@ fn measure_all(run: &mut Run) -> anyhow::Result<()> {
 /// Measures programs that agree on what the objects look like, one after the other.
 fn measure_on_one_server(
     run: &mut Run,
-    groups: &mut [(BenchmarkGroup<'_, Exact>, Figure); 2],
+    groups: &mut [(BenchmarkGroup<'_, Exact>, &Figure)],
     programs: &[Program],
     objects: usize,
     effort: Effort,
@@ -109,7 +128,7 @@ fn measure_on_one_server(
             let id = format!("{}/{}/{objects}", figure.name, program.name);
             match &cell {
                 Some(Err(why)) => run.not_measured(&id, why),
-                _ => run.figure(&id, Unit::Bytes, Some(&figure.counterpart(objects)))?,
+                _ => run.figure(&id, Unit::Bytes, figure.counterpart(objects).as_ref())?,
             }
         }
     }
@@ -130,8 +149,11 @@ fn begin(
     let mut operators = Operators::start(server, program, effort.processes)?;
     operators.until_idle(server, effort.rest)?;
     server.check_converged(objects)?;
-    // Not every system reports the figure.
+    // Not every system reports the figures.
     operators.memory(0)?;
+    if STATISTICS {
+        operators.metric(0, ALLOCATED)?;
+    }
     Ok(operators)
 }
 
@@ -148,64 +170,99 @@ fn furnished(program: &Program, objects: usize) -> anyhow::Result<BenchServer> {
 }
 
 /// The sum of that many readings of one process; 0, which criterion refuses, where it cannot be read.
-fn read(
-    cell: &Result<Operators, String>,
-    nth: usize,
-    readings: u64,
-    of: fn(&Memory) -> u64,
-) -> u64 {
+fn read(cell: &Result<Operators, String>, nth: usize, readings: u64, of: Of) -> u64 {
     let Ok(operators) = cell else { return 0 };
-    (0..readings)
-        .map(|_| operators.memory(nth).map_or(0, |memory| of(&memory)))
-        .sum()
+    (0..readings).map(|_| of(operators, nth).unwrap_or(0)).sum()
 }
+
+/// Bytes of the `nth` process.
+type Of = fn(&Operators, usize) -> anyhow::Result<u64>;
 
 /// What is read, and what Go's is called.
 struct Figure {
     name: &'static str,
-    of: fn(&Memory) -> u64,
+    of: Of,
+    go: Option<Go>,
+}
+
+struct Go {
+    what: &'static str,
     empty: &'static str,
     restarted: &'static str,
     claims: bool,
 }
 
-impl Figure {
-    const RESIDENT: Self = Self {
-        name: "rss",
-        of: |memory| memory.rss_bytes,
-        empty: "memory.empty.rss_bytes",
-        restarted: "memory.restart.rss_bytes",
-        claims: true,
-    };
-    const ANONYMOUS: Self = Self {
-        name: "anonymous",
-        of: |memory| memory.anon_bytes,
-        empty: "memory.empty.anon_bytes",
-        restarted: "memory.restart.anon_bytes",
-        claims: false,
-    };
+/// A metric of jemalloc's.
+const ALLOCATED: &str = "jemalloc_allocated_bytes";
 
-    fn counterpart(&self, objects: usize) -> Counterpart {
+impl Figure {
+    const ALONE: [Self; 2] = [Self::resident("rss"), Self::anonymous("anonymous")];
+    const WITH_STATISTICS: [Self; 5] = [
+        Self::resident("jemalloc-rss"),
+        Self::anonymous("jemalloc-anonymous"),
+        Self::of_jemalloc("jemalloc-allocated", |operators, nth| {
+            operators.metric(nth, ALLOCATED)
+        }),
+        Self::of_jemalloc("jemalloc-active", |operators, nth| {
+            operators.metric(nth, "jemalloc_active_bytes")
+        }),
+        Self::of_jemalloc("jemalloc-resident", |operators, nth| {
+            operators.metric(nth, "jemalloc_resident_bytes")
+        }),
+    ];
+
+    const fn resident(name: &'static str) -> Self {
+        Self {
+            name,
+            of: |operators, nth| Ok(operators.memory(nth)?.rss_bytes),
+            go: Some(Go {
+                what: "rss",
+                empty: "memory.empty.rss_bytes",
+                restarted: "memory.restart.rss_bytes",
+                claims: true,
+            }),
+        }
+    }
+
+    const fn anonymous(name: &'static str) -> Self {
+        Self {
+            name,
+            of: |operators, nth| Ok(operators.memory(nth)?.anon_bytes),
+            go: Some(Go {
+                what: "anonymous",
+                empty: "memory.empty.anon_bytes",
+                restarted: "memory.restart.anon_bytes",
+                claims: false,
+            }),
+        }
+    }
+
+    const fn of_jemalloc(name: &'static str, of: Of) -> Self {
+        Self { name, of, go: None }
+    }
+
+    fn counterpart(&self, objects: usize) -> Option<Counterpart> {
+        let go = self.go.as_ref()?;
         let count = objects as u64;
         let (when, metric, claim) = match objects {
             0 => (
                 "at its start".to_owned(),
-                self.empty,
+                go.empty,
                 ("memory.empty.rss_bytes", Some(5_000)),
             ),
             _ => (
                 format!("restarted with {objects} objects"),
-                self.restarted,
+                go.restarted,
                 ("memory.settled.rss_bytes", Some(count)),
             ),
         };
-        Counterpart {
-            what: format!("{} {when}", self.name),
+        Some(Counterpart {
+            what: format!("{} {when}", go.what),
             unit: Unit::Bytes,
             metric,
             run: Some(("memory", count)),
-            claim: self.claims.then_some(claim),
-        }
+            claim: go.claims.then_some(claim),
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 #
 # Guarantees: a finding that is not explained on its object (annotations `checkov.io/skipN`) fails, and
 # so does an explanation of nothing; no policy is downloaded and nothing is sent anywhere. Templates of
-# deploy/helm are left out: rendered, they are what is looked at in deploy/base (tests/helm).
+# deploy/helm are left out: rendered, they are what is looked at in deploy/base (tests/release/chart.rs).
 # Needs python3 with venv. checkov goes into the user's cache folder, where the next run finds it.
 set -euo pipefail
 shopt -s inherit_errexit

@@ -23,7 +23,7 @@ documents=""
 for file in "${files[@]}"; do
     case "$file" in
     runtime/src/* | runtime/Cargo.toml) packages+=(tare-runtime) operator=yes ;;
-    src/* | tests/scenarios/* | tests/planned/* | Cargo.toml) packages+=(tare) operator=yes ;;
+    src/* | tests/scenarios/* | tests/shared/* | Cargo.toml) packages+=(tare) operator=yes ;;
     kubesim/*) packages+=(kubesim) operator=yes ;;
     loadgen/* | workloads/* | subjects/*) packages+=(loadgen) ;;
     xtask/* | results/*) documents=yes ;;
@@ -46,7 +46,7 @@ if [ -n "$operator" ]; then
 fi
 if [ -n "$documents" ]; then
     # What it needs of loadgen is what `cargo test` builds.
-    cargo test --quiet -p tare --test house -- documents links vocabulary
+    cargo test --quiet -p tare --test repository -- documents links vocabulary
     cargo test --quiet -p xtask
 fi
 echo "left out: modes metadata and pruned, real servers, commands of loadgen, simulation, clippy"

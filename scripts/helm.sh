@@ -2,7 +2,7 @@
 # Helm, as the tests of deploy/helm use it: scripts/helm.sh ARGUMENT...
 #
 # Guarantees: the version below, whose sources Go checks against its public database of checksums. It is built into the
-# user's cache folder, where the next run and tests/helm find it. Needs Go.
+# user's cache folder, where the next run and tests/release find it. Needs Go.
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."

@@ -4,7 +4,7 @@
 #
 # Guarantees: FILE is replaced whole or not at all. kubectl is taken from $KUBECTL, KUBEBUILDER_ASSETS,
 # the cache of `loadgen control-plane build`, then PATH. That deploy/install.yaml has the
-# same objects is checked without kubectl by tests/deploy.
+# same objects is checked without kubectl by tests/repository/deploy.rs.
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."

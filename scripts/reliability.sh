@@ -22,15 +22,15 @@ simulation() {
 
 objects() {
     rm -f "$folder/objects.jsonl"
-    TARE_RELIABILITY="$folder/objects.jsonl" OBJECTS_OPERATIONS=20000 cargo test -p tare --test objects
+    OBJECTS_RECORDS="$folder/objects.jsonl" OBJECTS_OPERATIONS=20000 cargo test -p tare --test scenarios -- objects::
 }
 
 overload() {
     rm -rf "$folder/overload"
     cargo run --quiet -p loadgen -- control-plane build
     scripts/dist.sh "$arch-unknown-linux-musl"
-    TARE_PROGRAM="$PWD/target/static/$arch-unknown-linux-musl/dist/tare" TARE_RELIABILITY="$folder/overload" OVERLOAD_IDLE_S=600 \
-        cargo test -p tare --test overload -- --include-ignored --test-threads 1
+    TARE_PROGRAM="$PWD/target/static/$arch-unknown-linux-musl/dist/tare" OVERLOAD_RECORDS="$folder/overload" OVERLOAD_IDLE_S=600 \
+        cargo test -p tare --test scenarios -- --include-ignored --test-threads 1 overload::
 }
 
 mkdir -p "$folder"

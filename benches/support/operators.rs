@@ -3,6 +3,8 @@
 //! Guarantees: a process that ends by itself is an error with the end of its log; a process ends with its
 //! handle. Leaves to others: the server that they talk to (`server`).
 
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -44,7 +46,14 @@ fn folder() -> Option<&'static Path> {
 /// Operators at work on one server.
 pub struct Operators {
     name: &'static str,
-    processes: Vec<(String, Process)>,
+    processes: Vec<Operator>,
+}
+
+struct Operator {
+    user: String,
+    /// Its admin port.
+    admin: SocketAddr,
+    process: Process,
 }
 
 impl Program {
@@ -53,7 +62,7 @@ impl Program {
         Self {
             name,
             path: PathBuf::from(env!("CARGO_BIN_EXE_tare")),
-            args: vec!["run", "--cache", mode, "--admin", "127.0.0.1:0"],
+            args: vec!["run", "--cache", mode],
         }
     }
 
@@ -93,7 +102,7 @@ impl Program {
         Ok(Self {
             name: "kube-rs-stock",
             path: folder.join("baseline-kube-rs"),
-            args: vec!["--admin", "127.0.0.1:0"],
+            args: Vec::new(),
         })
     }
 }
@@ -108,16 +117,25 @@ impl Operators {
         for nth in 0..count {
             let user = format!("{}-{nth}", program.name);
             let kubeconfig = server.kubeconfig(&user)?;
+            let admin = free_address().context("no port is free")?;
+            let args = program.args.iter().map(|&arg| arg.to_owned());
             let spec = Spec {
                 name: user.clone(),
                 program: program.path.clone(),
-                args: program.args.iter().map(|&arg| arg.to_owned()).collect(),
+                args: args
+                    .chain(["--admin".to_owned(), admin.to_string()])
+                    .collect(),
                 env: vec![("KUBECONFIG".to_owned(), kubeconfig.display().to_string())],
                 folder: None,
                 clear_env: true,
                 log: server.folder().join(format!("{user}.log")),
             };
-            processes.push((user, server.runtime.block_on(Process::spawn(spec))?));
+            let process = server.runtime.block_on(Process::spawn(spec))?;
+            processes.push(Operator {
+                user,
+                admin,
+                process,
+            });
         }
         Ok(Self {
             name: program.name,
@@ -133,13 +151,13 @@ impl Operators {
         let deadline = Instant::now() + TIMEOUT;
         let (mut asked, mut since) = (0, Instant::now());
         loop {
-            for (user, process) in &mut self.processes {
-                if let Some(status) = process.exited()? {
-                    let last_words = process.last_log_lines(3).join(" ");
-                    bail!("{user} ended ({status}): {last_words}");
+            for one in &mut self.processes {
+                if let Some(status) = one.process.exited()? {
+                    let last_words = one.process.last_log_lines(3).join(" ");
+                    bail!("{} ended ({status}): {last_words}", one.user);
                 }
             }
-            let heard = self.processes.iter().map(|(user, _)| server.heard_of(user));
+            let heard = self.processes.iter().map(|one| server.heard_of(&one.user));
             let (mut sum, mut all_watch) = (0, true);
             for (requests, watches) in heard {
                 sum += requests;
@@ -171,8 +189,34 @@ impl Operators {
     /// # Errors
     /// It is gone, or this system does not tell.
     pub fn memory(&self, nth: usize) -> anyhow::Result<Memory> {
-        let (user, process) = &self.processes[nth % self.processes.len()];
-        tare_procstat::memory(process.pid())
-            .with_context(|| format!("cannot read the memory of {user}"))
+        let one = &self.processes[nth % self.processes.len()];
+        tare_procstat::memory(one.process.pid())
+            .with_context(|| format!("cannot read the memory of {}", one.user))
     }
+
+    /// A metric of the `nth` process, modulo their number.
+    ///
+    /// # Errors
+    /// It does not answer, or has no such metric.
+    pub fn metric(&self, nth: usize, name: &str) -> anyhow::Result<u64> {
+        let one = &self.processes[nth % self.processes.len()];
+        let page = metrics(one.admin)
+            .with_context(|| format!("cannot read the metrics of {}", one.user))?;
+        let values = page.lines().filter_map(|line| line.split_once(' '));
+        let value = values.filter(|(found, _)| *found == name).last();
+        let (_, value) = value.with_context(|| format!("{} has no metric {name}", one.user))?;
+        Ok(value.parse()?)
+    }
+}
+
+fn metrics(admin: SocketAddr) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(admin)?;
+    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
+    let mut page = String::new();
+    stream.read_to_string(&mut page)?;
+    Ok(page)
+}
+
+fn free_address() -> std::io::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }

@@ -27,6 +27,7 @@ const RESULTS: &str = "TARE_CRITERION_RESULTS";
 
 /// One bench.
 pub struct Run {
+    /// What follows `cargo bench --bench`.
     name: &'static str,
     about: String,
     /// Criterion's folder.
@@ -265,7 +266,8 @@ impl Run {
                 std::fs::remove_file(&copy).with_context(|| written(&copy))?;
             }
         }
-        let page = folder.join(format!("{}.md", self.name));
+        let file = self.name.replace(" --features ", "-") + ".md";
+        let page = folder.join(file);
         std::fs::write(&page, self.page(&plots)).with_context(|| written(&page))
     }
 

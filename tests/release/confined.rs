@@ -1,7 +1,7 @@
 //! The shipped image in runc without a kubelet, with the shipped memory limit and no swap.
 //!
-//! Guarantees: nothing of the container is left. Leaves to others: the container itself (`tests/runc`), a kubelet
-//! (`tests/node`).
+//! Guarantees: nothing of the container is left. Leaves to others: the container itself (`tests/shared/runc.rs`), a kubelet
+//! ([`crate::node`]).
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,27 +1,37 @@
-//! Tests that take minutes and run before a release: `just release-check`.
+//! What ships, as it ships; one test at a time, because most of them need the whole machine.
 //!
-//! Without that command they are listed as ignored. They use a real control plane, with the readiness
-//! agent in place of nodes. A test fails where a program that it needs is missing, with the command that
-//! installs it.
+//! - `elf::…`: the static binaries that are there; `chart::…`: what Helm renders.
+//! - `node::…`: the image on a real node (`just node-test`).
+//! - `minutes::…`: 5,000 EdgeApps in runc and the arm64 program under qemu, on a real control plane with the readiness
+//!   agent in place of nodes. They run with `just release-check`, and fail where a program that they need is missing.
+//!
+//! What cannot run here is listed as ignored, with what is missing.
 
+mod chart;
 mod confined;
+mod elf;
 mod emulated;
+mod helm;
+mod node;
 mod populated_cluster;
 
-#[path = "../runc/mod.rs"]
+#[path = "../shared/manifests.rs"]
+mod manifests;
+#[path = "../shared/runc.rs"]
 mod runc;
 
 use std::process::ExitCode;
 
 use futures::future::BoxFuture;
 use libtest_mimic::{Arguments, Failed, Trial};
+
 use populated_cluster::PopulatedCluster;
 
 type Outcome = Result<(), Failed>;
 type Run = for<'a> fn(&'a PopulatedCluster) -> BoxFuture<'a, Outcome>;
 type Scenario = (&'static str, Run);
 
-const SCENARIOS: &[Scenario] = &[
+const MINUTES: &[Scenario] = &[
     (
         "five_thousand_within_16_mib_in_runc_without_a_kill",
         |cluster| Box::pin(confined::five_thousand(cluster)),
@@ -33,15 +43,26 @@ const SCENARIOS: &[Scenario] = &[
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // One test at a time: each has a control plane of its own and the whole machine.
     arguments.test_threads = Some(1);
-    if !(arguments.ignored || arguments.include_ignored) {
-        eprintln!("ignored, what takes minutes: run `just release-check`");
+    match trials() {
+        Ok(trials) => libtest_mimic::run(&arguments, trials).exit_code(),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
     }
-    let trial = |&(name, scenario): &Scenario| {
-        Trial::test(name, move || run(name, scenario)).with_ignored_flag(true)
-    };
-    libtest_mimic::run(&arguments, SCENARIOS.iter().map(trial).collect()).exit_code()
+}
+
+fn trials() -> std::io::Result<Vec<Trial>> {
+    let mut trials = elf::trials();
+    trials.extend(chart::trials());
+    trials.extend(node::trials()?);
+    trials.extend(MINUTES.iter().map(|&(name, scenario)| {
+        Trial::test(format!("minutes::{name}"), move || run(name, scenario))
+            .with_kind("takes minutes: just release-check")
+            .with_ignored_flag(true)
+    }));
+    Ok(trials)
 }
 
 fn run(name: &str, scenario: Run) -> Outcome {

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: every expression is PromQL; every metric and label that it names is on a line that an
 //! operator at work has written, or is a label that Prometheus itself adds when it scrapes.
-//! Leaves to others: whether the limits are wise; the names in documents (`tests/deploy`).
+//! Leaves to others: whether the limits are wise; the names in documents (`tests/repository/deploy.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;

@@ -7,6 +7,7 @@
 //!   (`permission_table`).
 //! - `shipped::…`: `deploy/` as a cluster's administrator uses it, on a control plane of its own with
 //!   the real controllers of Pods.
+//! - `objects::…`: generated objects and edits ([`objects`]); `overload::…`: overload and hostile networks ([`overload`]).
 //!
 //! A scenario that needs what a cluster does not have is listed there as ignored, with what it needs in
 //! brackets. Without the binaries of a control plane (`loadgen control-plane build`) the tests on real
@@ -39,9 +40,11 @@ mod kubectl;
 mod leader;
 mod lifecycle;
 mod namespaces;
+mod objects;
 mod optional_kinds;
 mod outage;
 mod overlays;
+mod overload;
 mod periods;
 mod permission_table;
 mod permissions;
@@ -62,18 +65,10 @@ mod tour;
 mod unplanned;
 mod watches;
 
-// The example `pods`, and a user who types its commands.
-#[path = "../../examples/pods/main.rs"]
-#[allow(dead_code)] // what `main` does with a terminal and a kubeconfig
-mod pods;
-#[path = "../pods/terminal.rs"]
-#[allow(dead_code)] // `tests/pods` uses all of it
-mod terminal;
-
 use std::process::ExitCode;
 
 use examples::{echo, inference_service, myservice, tenant, webapp};
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::{Arguments, Conclusion, Failed, Trial};
 use suite::{Scenario, Story};
 
 /// More than processors: scenarios on a real cluster mostly wait for it.
@@ -366,23 +361,40 @@ const SHIPPED: &[Scenario] = &[
     scenario!(real "needs kubectl" shipped::removal_in_the_documented_order_leaves_nothing).alone().kubectl(),
 ];
 
+/// Tests that run beside each other.
+type Suite = fn(&Arguments) -> Result<Conclusion, Failed>;
+
+/// One after the other: what is measured under overload has the machine for itself.
+const SUITES: [Suite; 3] = [stories, objects::run, overload::run];
+
 fn main() -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads.get_or_insert(THREADS);
-    match trials() {
-        Ok(trials) => libtest_mimic::run(&arguments, trials).exit_code(),
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
+    let arguments = Arguments::from_args();
+    let mut failed = false;
+    for suite in SUITES {
+        failed |= suite(&arguments).map_or_else(
+            |error| {
+                eprintln!("error: {}", error.message().unwrap_or_default());
+                true
+            },
+            |conclusion| conclusion.has_failed(),
+        );
     }
+    // As libtest ends.
+    ExitCode::from(if failed { 101 } else { 0 })
 }
 
-fn trials() -> std::io::Result<Vec<Trial>> {
+/// Runs tests on so many threads, where the arguments do not choose another number.
+fn run(arguments: &Arguments, threads: usize, trials: Vec<Trial>) -> Conclusion {
+    let mut arguments = arguments.clone();
+    arguments.test_threads.get_or_insert(threads);
+    libtest_mimic::run(&arguments, trials)
+}
+
+fn stories(arguments: &Arguments) -> Result<Conclusion, Failed> {
     let mut trials = vec![Trial::test(
         "permission_table::has_the_permissions_of_the_role_and_of_the_readme",
         permission_table::has_the_permissions_of_the_role_and_of_the_readme,
     )];
     trials.extend(suite::trials(SCENARIOS, SHIPPED)?);
-    Ok(trials)
+    Ok(run(arguments, THREADS, trials))
 }

@@ -1,7 +1,7 @@
 //! The example `pods` on a real server: it prints the same as kubectl for the same objects.
 //!
 //! There are no nodes, so the test writes the statuses that a kubelet would write. `logs` and `exec` need
-//! a real node (`tests/pods/node.rs`).
+//! a real node (`tests/programs/pods/node.rs`).
 
 use std::process::Command;
 use std::time::Duration;
@@ -14,7 +14,14 @@ use crate::cluster::Cluster;
 use crate::cluster::objects::text;
 use crate::cluster::plane::PERSON;
 use crate::cluster::user::{JSON, MERGE};
-use crate::terminal::Terminal;
+use terminal::Terminal;
+
+#[path = "../../examples/pods/main.rs"]
+#[allow(dead_code)] // what `main` does with a terminal and a kubeconfig
+mod example;
+#[path = "../programs/pods/terminal.rs"]
+#[allow(dead_code)] // `tests/programs/pods` uses all of it
+mod terminal;
 
 const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/pods/pods.yaml");
 const NOTE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/pods/note.yaml");

@@ -27,7 +27,6 @@ mod reaction;
 mod records;
 mod replicas;
 mod report;
-mod rng;
 mod run;
 mod scenes;
 mod schedule;
@@ -41,8 +40,11 @@ mod wall;
 mod world;
 mod writes;
 
-#[path = "../planned/mod.rs"]
+#[path = "../shared/planned.rs"]
 mod planned;
+
+#[path = "../shared/rng.rs"]
+mod rng;
 
 #[allow(dead_code)] // its command line is tested as a process
 #[path = "../../examples/webapp.rs"]

@@ -179,7 +179,10 @@ fn readiness(pages: &[Page<'_>]) -> Result<(), String> {
 /// The metrics of all, and of the process once.
 fn render(pages: &[Page<'_>]) -> String {
     let text = pages.iter().map(Page::render);
-    text.chain([crate::metrics::of_process()]).collect()
+    let text = text.chain([crate::metrics::of_process()]);
+    #[cfg(feature = "alloc-statistics")]
+    let text = text.chain([allocator::statistics()]);
+    text.collect()
 }
 
 fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {

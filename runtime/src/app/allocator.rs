@@ -2,31 +2,22 @@
 //!
 //! Guarantees: a binary has one allocator. With musl it is jemalloc, because musl's own allocator does
 //! not return what a burst has freed; elsewhere it is that of the C library. A cargo feature (`alloc-c-library`,
-//! `alloc-mimalloc`, `alloc-jemalloc`, `alloc-dhat`) chooses another.
+//! `alloc-mimalloc`, `alloc-jemalloc`) chooses another.
 //! Leaves to others: when memory is returned (`controller::trim`).
 
 #[cfg(any(
     all(feature = "alloc-mimalloc", feature = "alloc-jemalloc"),
     all(feature = "alloc-c-library", feature = "alloc-jemalloc"),
     all(feature = "alloc-c-library", feature = "alloc-mimalloc"),
-    all(
-        feature = "alloc-dhat",
-        any(
-            feature = "alloc-c-library",
-            feature = "alloc-jemalloc",
-            feature = "alloc-mimalloc"
-        )
-    ),
 ))]
 compile_error!(
-    "features alloc-c-library, alloc-dhat, alloc-mimalloc and alloc-jemalloc: a binary has one allocator; choose one, or none for the default"
+    "features alloc-c-library, alloc-mimalloc and alloc-jemalloc: a binary has one allocator; choose one, or none for the default"
 );
 
-#[cfg_attr(feature = "alloc-dhat", path = "allocator/dhat.rs")]
 #[cfg_attr(feature = "alloc-mimalloc", path = "allocator/mimalloc.rs")]
 #[cfg_attr(
     all(
-        not(any(feature = "alloc-dhat", feature = "alloc-mimalloc")),
+        not(feature = "alloc-mimalloc"),
         any(
             feature = "alloc-jemalloc",
             all(target_env = "musl", not(feature = "alloc-c-library"))
@@ -36,7 +27,6 @@ compile_error!(
 )]
 #[cfg_attr(
     not(any(
-        feature = "alloc-dhat",
         feature = "alloc-mimalloc",
         feature = "alloc-jemalloc",
         all(target_env = "musl", not(feature = "alloc-c-library"))
@@ -52,11 +42,6 @@ pub const NAME: &str = chosen::NAME;
 pub fn init() {
     no_huge_pages();
     chosen::init();
-}
-
-/// Writes the heap profile with the feature `alloc-dhat`; does nothing otherwise. Call it last.
-pub fn end() {
-    chosen::end();
 }
 
 /// Switches transparent huge pages off for this process. A huge page has 2 MB (512 MB where pages have
@@ -81,4 +66,37 @@ fn no_huge_pages() {
 /// Returns free memory of the heap to the kernel.
 pub fn trim() {
     chosen::trim();
+}
+
+/// The allocator's statistics as lines of the metrics page. Only with the feature `alloc-statistics`, which is in nothing
+/// that ships.
+#[cfg(feature = "alloc-statistics")]
+pub(crate) fn statistics() -> String {
+    match chosen::statistics() {
+        Ok(figures) => figures
+            .map(|(state, bytes)| {
+                let name = format!("jemalloc_{state}_bytes");
+                format!("# TYPE {name} gauge\n{name} {bytes}\n")
+            })
+            .concat(),
+        Err(error) => format!("# jemalloc has no statistics: {error}\n"),
+    }
+}
+
+#[cfg(all(test, feature = "alloc-statistics"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn live_blocks_are_on_active_pages_and_those_are_resident() {
+        let held = vec![1_u8; 1 << 20];
+        let page = statistics();
+        let bytes: Vec<usize> = page
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| line.split_once(' ')?.1.parse().ok())
+            .collect();
+        assert_eq!(bytes.len(), 3, "{page}");
+        assert!(bytes.is_sorted() && bytes[0] >= held.len(), "{page}");
+    }
 }

@@ -164,9 +164,7 @@ fn main(
     arguments: impl IntoIterator<Item = OsString>,
 ) -> ExitCode {
     crate::app::allocator::init();
-    let code = work(name, program, fronts, arguments);
-    crate::app::allocator::end();
-    code
+    work(name, program, fronts, arguments)
 }
 
 /// The command, where all fronts can run it.

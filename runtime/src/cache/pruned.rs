@@ -16,7 +16,7 @@
 //! 3,394,400; x86_64 glibc, profile `dist`, kube 5.0). It would be a second path of recovery beside `watch` and
 //! `relist`, which all modes share and whose 410s, stalls and undecodable objects are tested. Its relist fills a
 //! second map while the first is held. What is retained here, measured with a counting allocator at 100,000
-//! owners with two children each: 501 bytes and the spec (`tests/cache_memory.rs`).
+//! owners with two children each: 501 bytes and the spec (`tests/programs/cache_memory.rs`).
 
 mod kept;
 

@@ -7,7 +7,7 @@
 
 pub mod account;
 pub mod audit;
-#[path = "../../example/mod.rs"]
+#[path = "../../shared/example.rs"]
 pub mod example;
 pub mod objects;
 pub mod operator;

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: on a simulated cluster the operator type of the example runs in this process, on a real
 //! one its program.
-//! Leaves to others: their command lines (`tests/process.rs`).
+//! Leaves to others: their command lines (`tests/programs/process.rs`).
 
 pub mod echo;
 pub mod inference_service;

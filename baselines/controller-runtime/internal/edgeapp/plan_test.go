@@ -11,7 +11,7 @@ import (
 	"tare.dev/baselines/controller-runtime/internal/fixture"
 )
 
-// What the Rust operator plans (tests/plan_fixtures.rs writes it down) is what is planned here.
+// What the Rust operator plans (tests/repository/plan_fixtures.rs writes it down) is what is planned here.
 func TestThePlanIsThatOfTare(t *testing.T) {
 	for _, fixture := range fixture.All(t) {
 		t.Run(fixture.Name, func(t *testing.T) {

@@ -1,6 +1,7 @@
-//! jemalloc, without its statistics: they keep 120 KB resident once `mallctl` is called.
+//! jemalloc. What ships is without its statistics: they keep 120 KB resident once `mallctl` is called. The feature
+//! `alloc-statistics` adds them, for benches.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char};
 
 pub const NAME: &str = "jemalloc";
 
@@ -32,18 +33,6 @@ pub static MALLOC_CONF: Text = Text(OPTIONS.as_ptr());
 /// Does nothing: jemalloc reads its options from [`MALLOC_CONF`].
 pub fn init() {}
 
-#[allow(unsafe_code)]
-unsafe extern "C" {
-    #[link_name = "_rjem_mallctl"]
-    fn mallctl(
-        name: *const c_char,
-        old: *mut c_void,
-        old_bytes: *mut usize,
-        new: *mut c_void,
-        new_bytes: usize,
-    ) -> c_int;
-}
-
 /// Empties the cache of this thread, then returns the unused pages of all arenas
 /// (`MALLCTL_ARENAS_ALL` is 4096).
 pub fn trim() {
@@ -52,14 +41,33 @@ pub fn trim() {
 }
 
 /// Runs a `mallctl` command that takes no value. Where jemalloc does not know it, nothing happens.
+///
+/// `tikv_jemalloc_ctl::raw` has no such call: it reads or writes a value, which jemalloc refuses here with `EPERM`.
 fn command(name: &CStr) {
     let (none, nothing) = (std::ptr::null_mut(), std::ptr::null_mut());
     // SAFETY: the name ends with a zero, and `mallctl` accepts null for absent values
     // (jemalloc(3)).
     #[allow(unsafe_code)]
     unsafe {
-        mallctl(name.as_ptr(), none, nothing, none, 0)
+        tikv_jemalloc_sys::mallctl(name.as_ptr(), none, nothing, none, 0)
     };
+}
+
+/// Bytes of the heap by state: live blocks, the pages that they are on, all resident pages of jemalloc.
+///
+/// # Errors
+/// jemalloc does not know a statistic.
+#[cfg(feature = "alloc-statistics")]
+pub fn statistics() -> Result<[(&'static str, usize); 3], tikv_jemalloc_ctl::Error> {
+    use tikv_jemalloc_ctl::{epoch, stats};
+
+    // Statistics are as of the last epoch.
+    epoch::advance()?;
+    Ok([
+        ("allocated", stats::allocated::read()?),
+        ("active", stats::active::read()?),
+        ("resident", stats::resident::read()?),
+    ])
 }
 
 /// Takes the place of jemalloc's printer of statistics where the linker is told so
@@ -67,6 +75,3 @@ fn command(name: &CStr) {
 #[allow(unsafe_code)]
 #[unsafe(export_name = "__wrap__rjem_je_stats_print")]
 pub extern "C" fn print_nothing() {}
-
-/// This allocator writes no profile.
-pub fn end() {}

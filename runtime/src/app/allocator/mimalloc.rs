@@ -32,7 +32,3 @@ pub fn trim() {
     // SAFETY: `mi_collect` touches only memory that the allocator itself holds as free.
     unsafe { libmimalloc_sys::mi_collect(true) };
 }
-
-/// mimalloc has statistics only in its debug builds.
-/// This allocator writes no profile.
-pub fn end() {}
