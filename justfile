@@ -117,10 +117,6 @@ bloat TARGET="x86_64-unknown-linux-musl" PACKAGE="tare":
 order OBJECTS="100":
     scripts/order.sh {{OBJECTS}}
 
-# Who holds tare's heap when it is largest, in a burst of OBJECTS and after a restart.
-heap OBJECTS="5000":
-    scripts/heap.sh {{OBJECTS}}
-
 # The operator's image as an OCI layout in target/image, with its sizes: `just image`, `just image amd64`.
 image *ARGS:
     scripts/image.sh {{ARGS}}

@@ -137,15 +137,7 @@ const LISTED: &[(&str, &str)] = &[
         "takes a day; .ci/run makes a campaign of minutes",
     ),
     ("just bloat *", "builds a static binary"),
-    ("just heap", "takes minutes"),
     ("scripts/dist.sh *", "builds a static binary"),
-    (
-        "scripts/starts.py *",
-        "needs two programs and a quiet machine",
-    ),
-    ("scripts/profile.py *", "needs perf and takes minutes"),
-    ("scripts/status_patches.py *", "takes minutes"),
-    ("scripts/syscalls.py *", "needs strace and takes minutes"),
     ("just order", "takes minutes, needs valgrind"),
     (
         "dist/check.sh",

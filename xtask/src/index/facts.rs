@@ -15,8 +15,8 @@ use loadgen::report::SUMMARY;
 use loadgen::report::table::grouped;
 use loadgen::report::title::short;
 
-/// Files that say what was measured: of a bench, of a command of a campaign, of a bench of starts, of `scripts/starts.py`.
-const DESCRIPTIONS: [&str; 4] = [EXPERIMENT, ORIGIN, "restarts.json", "starts.json"];
+/// Files that say what was measured: of a bench, of a command of a campaign, of a bench of starts.
+const DESCRIPTIONS: [&str; 3] = [EXPERIMENT, ORIGIN, "restarts.json"];
 
 /// Where schema 1 has a fact, and where later ones have it.
 const COMMIT: [&str; 3] = ["/environment/loadgen_commit", "/commit", "/tare_revision"];
