@@ -137,7 +137,6 @@ const LISTED: &[(&str, &str)] = &[
         "takes a day; .ci/run makes a campaign of minutes",
     ),
     ("just bloat *", "builds a static binary"),
-    ("scripts/dist.sh *", "builds a static binary"),
     ("just order", "takes minutes, needs valgrind"),
     (
         "dist/check.sh",
