@@ -202,8 +202,8 @@ impl Operators {
         let one = &self.processes[nth % self.processes.len()];
         let page = metrics(one.admin)
             .with_context(|| format!("cannot read the metrics of {}", one.user))?;
-        let values = page.lines().filter_map(|line| line.split_once(' '));
-        let value = values.filter(|(found, _)| *found == name).last();
+        let mut values = page.lines().filter_map(|line| line.split_once(' '));
+        let value = values.find(|(found, _)| *found == name);
         let (_, value) = value.with_context(|| format!("{} has no metric {name}", one.user))?;
         Ok(value.parse()?)
     }
