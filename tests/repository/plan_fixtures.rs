@@ -3,6 +3,8 @@
 //!
 //! `TARE_WRITE_FIXTURES=1 cargo test --test repository plan_fixtures` writes the files anew.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
