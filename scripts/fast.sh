@@ -52,7 +52,7 @@ run() {
     local program="$1" folder="$2"
     shift 2
     echo "-- $(basename "${program%-*}") $*"
-    (cd "$folder" && "$program" --quiet "$@")
+    (cd "$folder" && "$program" --quiet "$@" </dev/null)
 }
 
 cargo fmt --all --check
