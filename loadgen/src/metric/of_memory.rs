@@ -152,14 +152,16 @@ const BYTES: [Bytes; 9] = [
 const NO_CGROUP: &str = "no cgroup could be made for the subject; loadgen doctor says why";
 
 /// The figures of the table of memory.
-const SHOWN: [&str; 20] = [
+const SHOWN: [&str; 22] = [
     "memory.empty.rss_bytes",
     "memory.burst.rss_bytes",
     "memory.settled.rss_bytes",
     "memory.churn.rss_bytes",
+    "memory.after_soak.rss_bytes",
     "memory.restart.rss_bytes",
     "memory.deleted.rss_bytes",
     "memory.settled.peak_bytes",
+    "memory.after_soak.peak_bytes",
     "memory.restart.peak_bytes",
     "memory.empty.anon_bytes",
     "memory.settled.anon_bytes",
