@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
+
 use crate::metric;
 use crate::model::cell::Cell;
 use crate::model::profile::Profile;
@@ -13,9 +15,7 @@ use crate::model::summary::{Subject, Summary};
 use crate::report::rows::Row;
 use crate::report::table::{Table, figure};
 use crate::report::title::short;
-use crate::report::{Block, Section};
-
-const UNKNOWN: &str = "unknown";
+use crate::report::{Block, Section, prose};
 
 /// Every failed, invalid and unsettled run with its reason.
 pub fn runs(record: &Record) -> Option<Section> {
@@ -95,47 +95,22 @@ pub fn next(record: &Record) -> &'static str {
     }
 }
 
-fn known(text: &Option<String>) -> String {
-    text.clone().unwrap_or_else(|| UNKNOWN.into())
-}
-
 /// The machine, the servers and the programs.
 pub fn environment(summary: &Summary) -> Option<Section> {
-    let environment = &summary.environment;
-    let machine = &environment.machine;
-    let cores = machine.cores.map(|cores| cores.to_string());
-    let memory = machine
-        .memory_bytes
-        .map(|bytes| format!("{} MB", bytes / 1_000_000));
-    let facts = [
-        ("begun", environment.started_at.clone()),
-        ("loadgen", environment.loadgen_commit.clone()),
-        ("control plane", environment.control_plane.clone()),
-        ("Kubernetes", known(&environment.kubernetes_version)),
-        (
-            "flags of the servers",
-            environment.control_plane_flags.clone(),
-        ),
-        (
-            "processor",
-            format!("{}, {} cores", known(&machine.cpu_model), known(&cores)),
-        ),
-        ("memory", known(&memory)),
-        ("kernel", known(&machine.kernel)),
-        (
-            "filesystem of the datastore",
-            known(&environment.filesystem),
-        ),
-        ("profile", summary.scenario.profile.name().to_owned()),
-        ("seed", summary.scenario.seed.to_string()),
-    ];
-    let facts = facts.map(|(name, value)| (name.to_owned(), value));
-    let blocks = vec![Block::Facts(facts.into()), Block::Table(programs(summary))];
+    let context = json!({ "environment": summary.environment, "scenario": summary.scenario });
+    let lines = prose::sentences("environment", context);
+    let fact = |line: &String| {
+        let (name, value) = line.split_once(": ")?;
+        Some((name.to_owned(), value.to_owned()))
+    };
+    let facts = Block::Facts(lines.iter().filter_map(fact).collect());
+    let blocks = vec![facts, Block::Table(programs(summary))];
     Section::of("environment", "Environment", blocks)
 }
 
 /// The programs that were measured.
 fn programs(summary: &Summary) -> Table {
+    let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
     let first = |text: &Option<String>| short(&known(text)).to_owned();
     let of_subject = |subject: &Subject, name: &str| {
         figure(Row::named(name).and_then(|row| row.value(subject, 0)))

@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use crate::report::table::{figure, grouped};
 
-const TEMPLATES: [(&str, &str); 3] = [
+const TEMPLATES: [(&str, &str); 4] = [
     ("answer", include_str!("prose/answer.txt")),
+    ("environment", include_str!("prose/environment.txt")),
     ("heading", include_str!("prose/heading.txt")),
     ("notes", include_str!("prose/notes.txt")),
 ];
