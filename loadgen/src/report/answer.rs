@@ -149,28 +149,27 @@ fn operators(record: &Record) -> Vec<(String, String)> {
 
 fn table(node: &SmallNode) -> Table {
     let mb = |bytes: Option<f64>| figure(bytes.map(|bytes| bytes / 1e6));
-    let row = |operator: &OnSmallNode| {
+    let settled = |operator: &OnSmallNode| {
         let settled = mb(operator.settled_bytes);
-        vec![
-            operator.subject.clone(),
-            operator.runs.to_string(),
-            with_unsettled(settled, operator.did_not_settle, operator.runs),
-            mb(operator.peak_bytes),
-            figure(operator.peak_share.map(|share| share * 100.0)),
-        ]
+        with_unsettled(settled, operator.did_not_settle, operator.runs)
     };
-    let header = [
-        "",
-        "valid runs",
-        "RSS settled, MB (median)",
-        "highest until settled, MB (RSS or cgroup)",
-        "of 512 MiB, %",
-    ];
-    let title = format!(
-        "On a node with 512 MiB, at {} objects",
-        grouped(node.measured_objects)
-    );
-    Table::new(title, &header, node.operators.iter().map(row).collect())
+    let percent = |operator: &OnSmallNode| figure(operator.peak_share.map(|share| share * 100.0));
+    Table::of(
+        format!(
+            "On a node with 512 MiB, at {} objects",
+            grouped(node.measured_objects)
+        ),
+        &node.operators,
+        &[
+            ("", &|operator| operator.subject.clone()),
+            ("valid runs", &|operator| operator.runs.to_string()),
+            ("RSS settled, MB (median)", &settled),
+            ("highest until settled, MB (RSS or cgroup)", &|operator| {
+                mb(operator.peak_bytes)
+            }),
+            ("of 512 MiB, %", &percent),
+        ],
+    )
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ impl Size {
     /// On a phone.
     pub const NARROW: Size = Size(350.0, 300.0);
     /// One of several side by side.
-    pub const PANEL: Size = Size(350.0, 236.0);
+    pub const PANEL: Size = Size(350.0, 200.0);
 }
 
 impl Axis {

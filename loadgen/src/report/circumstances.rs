@@ -115,30 +115,22 @@ fn programs(summary: &Summary) -> Table {
     let of_subject = |subject: &Subject, name: &str| {
         figure(Row::named(name).and_then(|row| row.value(subject, 0)))
     };
-    let row = |subject: &Subject| {
-        vec![
-            subject.id(),
-            first(&subject.commit),
-            first(&subject.binary_sha256),
-            subject.target.clone(),
-            known(&subject.profile),
-            known(&subject.allocator),
-            of_subject(subject, "binary_bytes"),
-            of_subject(subject, "image_bytes_compressed"),
-        ]
-    };
-    let header = [
-        "",
-        "commit",
-        "SHA-256",
-        "target",
-        "build profile",
-        "allocator",
-        "binary, MB",
-        "image, packed, MB",
-    ];
-    let title = "Programs (commit as the program itself says; whole SHA-256 in summary.json)";
-    Table::new(title, &header, summary.subjects.iter().map(row).collect())
+    Table::of(
+        "Programs (commit as the program itself says; whole SHA-256 in summary.json)",
+        &summary.subjects,
+        &[
+            ("", &Subject::id),
+            ("commit", &|s| first(&s.commit)),
+            ("SHA-256", &|s| first(&s.binary_sha256)),
+            ("target", &|s| s.target.clone()),
+            ("build profile", &|s| known(&s.profile)),
+            ("allocator", &|s| known(&s.allocator)),
+            ("binary, MB", &|s| of_subject(s, "binary_bytes")),
+            ("image, packed, MB", &|s| {
+                of_subject(s, "image_bytes_compressed")
+            }),
+        ],
+    )
 }
 
 /// What to type to measure the same: as it was typed, which is by cargo in a checkout only.

@@ -17,16 +17,23 @@ pub fn tables(envelope: &Envelope) -> Vec<Table> {
     ];
     let there = all.into_iter().filter(|(_, _, tries)| !tries.is_empty());
     let tables = there.map(|(what, unit, tries)| {
-        let title = format!(
-            "{}, {what}, within {}",
-            envelope.subject,
-            words(&envelope.bounds)
-        );
-        let header = [unit, "ready P99, ms", "drain, s", "peak, MB", "holds"];
-        Table::new(
-            title,
-            &header,
-            ascending(tries).into_iter().map(row).collect(),
+        Table::of(
+            format!(
+                "{}, {what}, within {}",
+                envelope.subject,
+                words(&envelope.bounds)
+            ),
+            &ascending(tries),
+            &[
+                (unit, &|tried| grouped(tried.size)),
+                ("ready P99, ms", &|tried| figure(tried.p99_ms)),
+                ("drain, s", &|tried| figure(tried.drain_s)),
+                ("peak, MB", &|tried| figure(peak_mb(tried))),
+                ("holds", &|tried| match &tried.why_not {
+                    None => "yes".to_owned(),
+                    Some(why) => format!("no: {why}"),
+                }),
+            ],
         )
     });
     tables.collect()
@@ -44,20 +51,6 @@ fn ascending(tries: &[Try]) -> Vec<&Try> {
     let mut all: Vec<&Try> = tries.iter().collect();
     all.sort_by_key(|tried| tried.size);
     all
-}
-
-fn row(tried: &Try) -> Vec<String> {
-    let holds = match &tried.why_not {
-        None => "yes".to_owned(),
-        Some(why) => format!("no: {why}"),
-    };
-    vec![
-        grouped(tried.size),
-        figure(tried.p99_ms),
-        figure(tried.drain_s),
-        figure(peak_mb(tried)),
-        holds,
-    ]
 }
 
 fn peak_mb(tried: &Try) -> Option<f64> {

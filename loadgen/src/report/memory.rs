@@ -14,7 +14,7 @@ pub fn section(summary: &Summary) -> Option<Section> {
     let figure = chart(summary).map(|chart| Figure {
         title: "Settled memory against the number of objects",
         words: "Each point is the median of the valid runs of a size; the bar through it is their range. A straight line between points is not a measurement.".into(),
-        drawings: Drawings::Chart(chart),
+        drawings: Drawings::Chart(Box::new(chart)),
     });
     let title = format!("Memory at {} objects", grouped(largest));
     let phases = rows::table(title, summary, largest, rows::shown(Shown::Memory));
@@ -28,32 +28,32 @@ pub fn section(summary: &Summary) -> Option<Section> {
 
 /// What an object adds to settled memory, and what that rests on.
 fn slopes(summary: &Summary) -> Table {
-    let row = |subject: &Subject| {
-        let line = subject.bytes_per_object.as_ref();
-        let whole =
-            |bytes: Option<f64>| bytes.map_or_else(|| figure(None), |bytes| format!("{bytes:.0}"));
-        let interval = line.and_then(|line| line.ci95);
-        let rests_on = match line {
-            Some(line) => {
-                let sizes: Vec<String> = line.sizes.iter().map(|size| grouped(*size)).collect();
-                format!("from {} runs at {}", line.runs, sizes.join(" / "))
-            }
-            None => {
-                "not measured: a slope needs valid memory runs at two sizes of 500 objects or more"
-                    .to_owned()
-            }
-        };
-        vec![
-            subject.id(),
-            whole(line.map(|line| line.slope)),
-            whole(interval.map(|ends| ends[0])),
-            whole(interval.map(|ends| ends[1])),
-            rests_on,
-        ]
+    let whole =
+        |bytes: Option<f64>| bytes.map_or_else(|| figure(None), |bytes| format!("{bytes:.0}"));
+    let line = |subject: &Subject| subject.bytes_per_object.clone();
+    let end =
+        |subject: &Subject, n: usize| whole(line(subject).and_then(|line| Some(line.ci95?[n])));
+    let rests_on = |subject: &Subject| match line(subject) {
+        Some(line) => {
+            let sizes: Vec<String> = line.sizes.iter().map(|size| grouped(*size)).collect();
+            format!("from {} runs at {}", line.runs, sizes.join(" / "))
+        }
+        None => "not measured: a slope needs valid memory runs at two sizes of 500 objects or more"
+            .to_owned(),
     };
-    let header = ["", "bytes per object", "95 %, from", "95 %, to", "rests on"];
-    let title = "Slope: anonymous memory that each further object adds, settled";
-    Table::new(title, &header, summary.subjects.iter().map(row).collect())
+    Table::of(
+        "Slope: anonymous memory that each further object adds, settled",
+        &summary.subjects,
+        &[
+            ("", &Subject::id),
+            ("bytes per object", &|s| {
+                whole(line(s).map(|line| line.slope))
+            }),
+            ("95 %, from", &|s| end(s, 0)),
+            ("95 %, to", &|s| end(s, 1)),
+            ("rests on", &rests_on),
+        ],
+    )
 }
 
 /// The most important figures by size, a table each; none where one size was measured.

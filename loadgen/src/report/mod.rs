@@ -94,7 +94,7 @@ pub struct Figure {
 }
 
 pub enum Drawings {
-    Chart(Chart),
+    Chart(Box<Chart>),
     /// Side by side, as many as fit.
     Panels(Vec<Chart>),
     /// Bars for one figure each, by its label.

@@ -123,7 +123,7 @@ fn block(block: &Block) -> anyhow::Result<Value> {
                     let id = format!("{}-phone", chart.id);
                     let narrow = Chart {
                         id,
-                        ..chart.clone()
+                        ..Chart::clone(chart)
                     };
                     json!({ "wide": chart.draw(Size::WIDE)?, "narrow": narrow.draw(Size::NARROW)? })
                 }

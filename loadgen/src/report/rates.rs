@@ -105,40 +105,46 @@ pub fn section(summary: &Summary) -> Option<Section> {
     if sweeps.is_empty() {
         return None;
     }
-    let knee = |(subject, sweep): &(&Subject, &RateSweep)| {
-        let knee = &sweep.knee;
-        let per_s = knee
-            .per_s
-            .map_or_else(|| figure(None), |per_s| per_s.to_string());
-        vec![
-            subject.id(),
-            per_s,
-            knee.limited_by.words().to_owned(),
-            knee.because.clone(),
-        ]
-    };
-    let title = "Knee: the highest rate that was kept up";
-    let header = ["", "knee, /s", "limit", "because"];
-    let knees = Table::new(title, &header, sweeps.iter().map(knee).collect());
-    let points = sweeps
-        .iter()
-        .flat_map(|(subject, sweep)| sweep.points.iter().map(|point| row(subject, point)));
-    let header = [
-        "",
-        "offered, /s",
-        "objects",
-        "runs",
-        "achieved, /s",
-        "P50, ms",
-        "P99, ms",
-        "longest, ms",
-        "censored",
-        "kept up",
-        "server, % of CPU",
-        "subject, % of CPU",
-    ];
-    let title = "Rate sweep: from the intended send until observed; P50 and P99 are medians of the runs' P50 and P99; server is with datastore and generator";
-    let points = Table::new(title, &header, points.collect());
+    let knees = Table::of(
+        "Knee: the highest rate that was kept up",
+        &sweeps,
+        &[
+            ("", &|(subject, _)| subject.id()),
+            ("knee, /s", &|(_, sweep)| known(sweep.knee.per_s)),
+            ("limit", &|(_, sweep)| {
+                sweep.knee.limited_by.words().to_owned()
+            }),
+            ("because", &|(_, sweep)| sweep.knee.because.clone()),
+        ],
+    );
+    let of_sweep = sweeps.iter().flat_map(|(subject, sweep)| {
+        let points = sweep.points.iter();
+        points.map(|point| (*subject, point))
+    });
+    let of_sweep: Vec<(&Subject, &RatePoint)> = of_sweep.collect();
+    let percent = |share: Option<f64>| figure(share.map(|share| share * 100.0));
+    let points = Table::of(
+        "Rate sweep: from the intended send until observed; P50 and P99 are medians of the runs' P50 and P99; server is with datastore and generator",
+        &of_sweep,
+        &[
+            ("", &|(subject, _)| subject.id()),
+            ("offered, /s", &|(_, point)| point.per_s.to_string()),
+            ("objects", &|(_, point)| grouped(point.objects)),
+            ("runs", &|(_, point)| point.runs.to_string()),
+            ("achieved, /s", &|(_, point)| figure(point.achieved_per_s)),
+            ("P50, ms", &|(_, point)| figure(point.p50_ms)),
+            ("P99, ms", &|(_, point)| figure(point.p99_ms)),
+            ("longest, ms", &|(_, point)| figure(point.max_ms)),
+            ("censored", &|(_, point)| grouped(point.censored as usize)),
+            ("kept up", &|(_, point)| point.outcome.words().to_owned()),
+            ("server, % of CPU", &|(_, point)| {
+                percent(point.server_cpu_share)
+            }),
+            ("subject, % of CPU", &|(_, point)| {
+                percent(point.subject_cpu_share)
+            }),
+        ],
+    );
     let mut blocks = vec![Block::Sentences(vec![at_rate::rule()]), Block::Table(knees)];
     let chart = chart(summary, &sweeps);
     if chart.lines.iter().any(|line| !line.points.is_empty()) {
@@ -146,29 +152,15 @@ pub fn section(summary: &Summary) -> Option<Section> {
             title: "Latency from the intended send until observed, against the achieved rate",
             words: "Solid: P99; dashed: P50; both axes are logarithmic. The circle is the knee."
                 .into(),
-            drawings: Drawings::Chart(chart),
+            drawings: Drawings::Chart(Box::new(chart)),
         }));
     }
     blocks.push(Block::Table(points));
     Section::of("rate-sweep", "Latency by rate", blocks)
 }
 
-fn row(subject: &Subject, point: &RatePoint) -> Vec<String> {
-    let percent = |share: Option<f64>| figure(share.map(|share| share * 100.0));
-    vec![
-        subject.id(),
-        point.per_s.to_string(),
-        grouped(point.objects),
-        point.runs.to_string(),
-        figure(point.achieved_per_s),
-        figure(point.p50_ms),
-        figure(point.p99_ms),
-        figure(point.max_ms),
-        grouped(point.censored as usize),
-        point.outcome.words().to_owned(),
-        percent(point.server_cpu_share),
-        percent(point.subject_cpu_share),
-    ]
+fn known(per_s: Option<u32>) -> String {
+    per_s.map_or_else(|| figure(None), |per_s| per_s.to_string())
 }
 
 /// One line for the P99 and one for the P50 of each subject.
@@ -240,7 +232,7 @@ pub fn latencies(summary: &Summary, record: &Record) -> Option<Section> {
         words: format!(
             "At {per_s} objects/s. Both axes are logarithmic: P50 is where a line crosses 50 %, P99 where it crosses 1 %. One run of each subject, the one with the median P99."
         ),
-        drawings: Drawings::Chart(chart),
+        drawings: Drawings::Chart(Box::new(chart)),
     };
     Section::of(
         "latency",

@@ -4,7 +4,7 @@
 //! subjects: request = 1.25 times the largest idle RSS (settled or restarted), limit = 2 times the
 //! largest peak (burst, churn or restart), rounded up, never below what a container needs to start. Only sizes
 //! that were measured, nothing is interpolated.
-//! Leaves to others: where it goes (`readme`, `cli::sizing`).
+//! Leaves to others: where it goes (`cli::sizing`).
 
 use serde::Serialize;
 

@@ -10,7 +10,17 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
+/// A column of a table: its header, and its cell in the row of an item.
+pub type Column<'a, T> = (&'a str, &'a dyn Fn(&T) -> String);
+
 impl Table {
+    /// A row for each item.
+    pub fn of<T>(title: impl Into<String>, items: &[T], columns: &[Column<'_, T>]) -> Self {
+        let header: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+        let row = |item: &T| columns.iter().map(|(_, cell)| cell(item)).collect();
+        Self::new(title, &header, items.iter().map(row).collect())
+    }
+
     pub fn new(title: impl Into<String>, header: &[&str], rows: Vec<Vec<String>>) -> Self {
         Self {
             title: title.into(),

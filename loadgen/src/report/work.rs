@@ -39,11 +39,12 @@ pub fn section(summary: &Summary) -> Option<Section> {
         let title = title.replace("{}", &grouped(objects));
         Block::Table(rows::table(title, summary, objects, rows.into_iter()))
     };
-    let figure = Figure {
+    let bars = bars(summary, drained);
+    let figure = (!bars.is_empty()).then(|| Figure {
         title: "Cost of an object",
         words: "Lower is better. Requests and CPU are divided by the number of objects; each bar is the median of the valid runs.".into(),
-        drawings: Drawings::Bars(bars(summary, drained)),
-    };
+        drawings: Drawings::Bars(bars),
+    });
     let work = table(
         "Work at {} objects",
         drained,
@@ -62,57 +63,45 @@ pub fn section(summary: &Summary) -> Option<Section> {
         table(title, objects, rows.collect())
     });
     let tables = [counted, with_default_flags].into_iter().flatten();
-    let blocks = [Block::Figure(figure), work].into_iter().chain(tables);
-    Section::of("work", "Work, requests and time", blocks.collect())
+    let figure = figure.map(Block::Figure).into_iter();
+    let blocks = figure.chain([work]).chain(tables).collect();
+    Section::of("work", "Work, requests and time", blocks)
 }
 
 /// Bars for each figure that was measured.
 fn bars(summary: &Summary, drained: usize) -> Vec<(&'static str, Vec<Bar>)> {
-    let (counting, counted) = match largest_of(summary, Kind::RequestCount) {
-        Some(objects) => (Kind::RequestCount, objects),
-        None => (Kind::Memory, drained),
-    };
-    let ms_per_object = drained as f64 / 1e3;
+    let counted = largest_of(summary, Kind::RequestCount);
+    let ms = drained as f64 / 1e3;
     let figures = [
-        ("Write requests per object", WRITES, counting, counted, 1.0),
-        (
-            "API server CPU per object, ms",
-            SERVER_CPU,
-            Kind::Drain,
-            drained,
-            ms_per_object,
-        ),
-        (
-            "Operator CPU per object, ms",
-            CPU,
-            Kind::Drain,
-            drained,
-            ms_per_object,
-        ),
-        ("Time to drain, s", DRAIN, Kind::Drain, drained, 1.0),
+        ("Write requests per object", WRITES, 1.0),
+        ("API server CPU per object, ms", SERVER_CPU, ms),
+        ("Operator CPU per object, ms", CPU, ms),
+        ("Time to drain, s", DRAIN, 1.0),
     ];
-    let charts = figures
-        .into_iter()
-        .filter_map(|(title, name, kind, objects, divisor)| {
-            let row = Row::named(name)?.from(kind);
-            let bar = |subject: &Subject| {
-                let value = row.value(subject, objects).map(|value| value / divisor);
-                let text = match value {
-                    Some(_) => figure(value),
-                    None => row.cell(subject, objects).replace('–', "not measured"),
-                };
-                let name = subject.id();
-                let slot = slot(summary, &name);
-                Bar {
-                    name,
-                    slot,
-                    value,
-                    text,
-                }
+    let charts = figures.into_iter().filter_map(|(title, name, divisor)| {
+        let row = Row::named(name)?;
+        let (row, objects) = match counted.filter(|_| name == WRITES) {
+            Some(objects) => (row.from(Kind::RequestCount), objects),
+            None => (row, drained),
+        };
+        let bar = |subject: &Subject| {
+            let value = row.value(subject, objects).map(|value| value / divisor);
+            let text = match value {
+                Some(_) => figure(value),
+                None => row.cell(subject, objects).replace('–', "not measured"),
             };
-            let bars = || summary.subjects.iter().map(bar).collect();
-            row.is_known(summary, objects).then(|| (title, bars()))
-        });
+            let name = subject.id();
+            let slot = slot(summary, &name);
+            Bar {
+                name,
+                slot,
+                value,
+                text,
+            }
+        };
+        let bars = || summary.subjects.iter().map(bar).collect();
+        row.is_known(summary, objects).then(|| (title, bars()))
+    });
     charts.collect()
 }
 
@@ -186,27 +175,21 @@ pub fn ratio(comparison: &Comparison) -> String {
 
 /// Every noise floor; `None` without A/A runs.
 fn floors(summary: &Summary) -> Option<Table> {
-    let row = |floor: &NoiseFloor| {
-        vec![
-            floor.metric.clone(),
-            floor.cell.name().to_owned(),
-            floor.pairs.to_string(),
-            figure(Some(floor.ratio)),
-            figure(floor.ci95.map(|ends| ends[0])),
-            figure(floor.ci95.map(|ends| ends[1])),
-            figure(largest_ratio(floor).map(percent)),
-        ]
-    };
-    let header = [
-        "",
-        "runs",
-        "pairs",
-        "ratio",
-        "95 %, from",
-        "95 %, to",
-        "floor, %",
-    ];
-    let title = "Noise floors: one subject measured twice in every round (A/A)";
-    let floors = summary.noise_floors.iter().map(row).collect();
-    (!summary.noise_floors.is_empty()).then(|| Table::new(title, &header, floors))
+    let end = |floor: &NoiseFloor, n: usize| figure(floor.ci95.map(|ends| ends[n]));
+    let floors = Table::of(
+        "Noise floors: one subject measured twice in every round (A/A)",
+        &summary.noise_floors,
+        &[
+            ("", &|floor| floor.metric.clone()),
+            ("runs", &|floor| floor.cell.name().to_owned()),
+            ("pairs", &|floor| floor.pairs.to_string()),
+            ("ratio", &|floor| figure(Some(floor.ratio))),
+            ("95 %, from", &|floor| end(floor, 0)),
+            ("95 %, to", &|floor| end(floor, 1)),
+            ("floor, %", &|floor| {
+                figure(largest_ratio(floor).map(percent))
+            }),
+        ],
+    );
+    (!summary.noise_floors.is_empty()).then_some(floors)
 }
