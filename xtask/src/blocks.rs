@@ -8,29 +8,32 @@ use crate::marks::Marks;
 use loadgen::model::cell::Kind;
 use loadgen::model::evidence;
 use loadgen::model::evidence::Evidence;
-use loadgen::model::summary::{Subject, Summary};
-use loadgen::report::rows::{CPU, DRAIN, Row, SERVER_CPU, SETTLED, WRITES, header};
-use loadgen::report::table::{Table, figure, grouped};
-use loadgen::report::tables::{sizes, sizes_of};
+use loadgen::model::summary::Summary;
+use loadgen::report::rows::{
+    CPU, DRAIN, PEAK, RESTARTED, Row, SERVER_CPU, SETTLED, WRITES, header, largest_of, sizes,
+};
+use loadgen::report::table::{Table, grouped};
 use loadgen::report::{rows, sizing};
 
 pub const REPORT: Marks = Marks("report");
 pub const SIZING: Marks = Marks("sizing");
 /// The blocks that a document may have.
 pub const BLOCKS: [Marks; 2] = [REPORT, SIZING];
-const MB: f64 = 1e6;
 
 /// The figures that most readers ask for.
-const FIGURES: [&str; 9] = [
+const FIGURES: [&str; 12] = [
+    "binary_bytes",
+    "image_bytes_compressed",
     "memory.empty.rss_bytes",
     SETTLED,
-    "memory.settled.peak_bytes",
-    "memory.restart.rss_bytes",
+    PEAK,
+    RESTARTED,
     CPU,
     DRAIN,
     SERVER_CPU,
     WRITES,
     "gc_pause.max_ms",
+    "bytes_per_object.slope",
 ];
 
 /// Replaces a document.
@@ -59,23 +62,24 @@ fn block(summary: &Summary, results: &Path) -> String {
         .machine
         .cores
         .map_or("?".into(), |n| n.to_string());
-    let mut rows = vec![megabytes("binary, MB", summary, |s| s.binary_bytes)];
-    rows.extend(packed_images(summary));
     let counted = |row: Row| match row.name() {
         WRITES => row.from(Kind::RequestCount),
         _ => row,
     };
+    let mut rows = Vec::new();
     for row in rows::named(&FIGURES).map(counted) {
         let objects = match row.kind {
-            Kind::Drain | Kind::Memory => Some(largest),
-            kind => sizes_of(summary, kind).last().copied(),
+            Some(Kind::RequestCount) => largest_of(summary, Kind::RequestCount).unwrap_or(largest),
+            _ => largest,
         };
-        rows.extend(objects.and_then(|objects| row.line(summary, objects)));
+        rows.extend(
+            row.is_known(summary, objects)
+                .then(|| row.line(summary, objects)),
+        );
     }
-    rows.push(per_object(summary));
     let table = Table {
         title: format!("{} objects", grouped(largest)),
-        header: header(summary, true),
+        header: header(summary),
         rows,
     };
     let missing = summary
@@ -109,34 +113,4 @@ fn sizing_block(summary: &Summary, results: &Path) -> String {
         environment.host_label,
         results.display(),
     )
-}
-
-fn megabytes(
-    label: &str,
-    summary: &Summary,
-    bytes: impl Fn(&Subject) -> Option<u64>,
-) -> Vec<String> {
-    let cells = summary.subjects.iter().map(bytes);
-    let cells = cells.map(|bytes| figure(bytes.map(|bytes| bytes as f64 / MB)));
-    std::iter::once(label.to_owned()).chain(cells).collect()
-}
-
-/// Where images were measured.
-fn packed_images(summary: &Summary) -> Option<Vec<String>> {
-    let known = summary
-        .subjects
-        .iter()
-        .any(|s| s.image_bytes_compressed.is_some());
-    known.then(|| {
-        let label = "image, packed, MB";
-        megabytes(label, summary, |s| s.image_bytes_compressed)
-    })
-}
-
-fn per_object(summary: &Summary) -> Vec<String> {
-    let lines = summary.subjects.iter().map(|s| s.bytes_per_object.as_ref());
-    let cells = lines.map(|line| figure(line.map(|line| line.slope)));
-    std::iter::once("anonymous bytes per object".to_owned())
-        .chain(cells)
-        .collect()
 }

@@ -20,9 +20,9 @@ use loadgen::model::record;
 use loadgen::model::record::Record;
 use loadgen::model::subject::Language;
 use loadgen::model::summary::{Subject, Summary};
+use loadgen::report::rows::typical;
 use loadgen::report::summary::figures;
 use loadgen::report::table::figure;
-use loadgen::report::tables::typical;
 
 const CLAIMS: &str = include_str!("../../results/claims.toml");
 

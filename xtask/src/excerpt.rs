@@ -9,13 +9,10 @@ use std::path::Path;
 use thiserror::Error;
 
 use crate::marks::Marks;
-use loadgen::metric;
-use loadgen::metric::Metric;
 use loadgen::model::cell::Kind;
 use loadgen::model::summary::{Subject, Summary};
-use loadgen::report::rows::Row;
-use loadgen::report::table::{Table, figure, grouped};
-use loadgen::report::tables::{sizes, sizes_of};
+use loadgen::report::rows::{Row, largest_of, sizes};
+use loadgen::report::table::{Table, grouped};
 use loadgen::report::title;
 
 pub const FIGURES: Marks = Marks("figures");
@@ -38,7 +35,7 @@ pub enum Error {
 
 /// What a block shows.
 pub struct Excerpt<'a> {
-    rows: Vec<&'static Metric>,
+    rows: Vec<Row>,
     sizes: Vec<usize>,
     subjects: Vec<&'a Subject>,
 }
@@ -56,7 +53,7 @@ impl<'a> Excerpt<'a> {
             let values = values.split(',');
             match name {
                 "rows" => {
-                    let row = |name: &str| metric::find(name).ok_or(Error::Row(name.to_owned()));
+                    let row = |name: &str| Row::named(name).ok_or(Error::Row(name.to_owned()));
                     rows = values.map(row).collect::<Result<_, _>>()?;
                 }
                 "objects" => {
@@ -89,34 +86,33 @@ impl<'a> Excerpt<'a> {
             rows: self
                 .rows
                 .iter()
-                .flat_map(|metric| self.lines(summary, metric))
+                .flat_map(|row| self.lines(summary, *row))
                 .collect(),
         };
         format!("{}\n{}\n", table.markdown_rows(), self.below(summary, link))
     }
 
     /// One line for each size, or one where the figure has none.
-    fn lines(&self, summary: &Summary, metric: &'static Metric) -> Vec<Vec<String>> {
-        let Some(row) = Row::of(metric) else {
-            let cells = self.subjects.iter().map(|subject| {
-                let value = metric.of_subject(subject);
-                figure(value.map(|value| value / metric.divisor))
-            });
-            return vec![std::iter::once(metric.label.clone()).chain(cells).collect()];
-        };
-        let of_size = self.sizes.iter().map(|objects| {
-            let (row, objects) = self.counted(summary, row, *objects);
-            let label = match (self.sizes.len(), row.kind) {
-                (1, Kind::RequestCount) | (2.., _) => {
-                    format!("{}, {} objects", row.label(), grouped(objects))
-                }
-                _ => row.label().to_owned(),
-            };
+    fn lines(&self, summary: &Summary, row: Row) -> Vec<Vec<String>> {
+        let line = |label: String, row: Row, objects: usize| {
             let cells = self
                 .subjects
                 .iter()
                 .map(|subject| row.cell(subject, objects));
             std::iter::once(label).chain(cells).collect()
+        };
+        if row.kind.is_none() {
+            return vec![line(row.label().to_owned(), row, 0)];
+        }
+        let of_size = self.sizes.iter().map(|objects| {
+            let (row, objects) = self.counted(summary, row, *objects);
+            let label = match (self.sizes.len(), row.kind) {
+                (1, Some(Kind::RequestCount)) | (2.., _) => {
+                    format!("{}, {} objects", row.label(), grouped(objects))
+                }
+                _ => row.label().to_owned(),
+            };
+            line(label, row, objects)
         });
         of_size.collect()
     }
@@ -128,9 +124,8 @@ impl<'a> Excerpt<'a> {
                 .iter()
                 .any(|s| row.value(s, objects).is_some())
         };
-        let counts = sizes_of(summary, Kind::RequestCount);
-        match counts.last() {
-            Some(&size) if row.name().starts_with("requests.") && !measured(&row) => {
+        match largest_of(summary, Kind::RequestCount) {
+            Some(size) if row.name().starts_with("requests.") && !measured(&row) => {
                 (row.from(Kind::RequestCount), size)
             }
             _ => (row, objects),
@@ -160,10 +155,7 @@ impl<'a> Excerpt<'a> {
 
     /// How many valid runs are behind a figure.
     fn runs(&self) -> String {
-        let kinds = self
-            .rows
-            .iter()
-            .filter_map(|metric| metric.kinds.first().copied());
+        let kinds = self.rows.iter().filter_map(|row| row.kind);
         let counts = kinds.flat_map(|kind| {
             let cells = self.subjects.iter().flat_map(move |subject| {
                 self.sizes.iter().map(move |size| (*subject, kind, *size))

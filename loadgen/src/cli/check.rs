@@ -71,7 +71,7 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     let summary = read(&args.dir)?;
     let judgements = judge::judge(&limits, &summary).map_err(|e| Usage(e.to_string()))?;
     if let Some(path) = &args.junit {
-        std::fs::write(path, junit::xml(&judgements))
+        std::fs::write(path, junit::xml(&judgements)?)
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let failed: Vec<&Judgement> = judgements.iter().filter(|j| j.falls_short()).collect();
@@ -81,7 +81,7 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     } else if args.markdown {
         print!("{}", markdown(&judgements));
     } else {
-        println!("{}", table(&judgements).plain());
+        println!("{}", table("Limits", judgements.iter()).plain());
         for judgement in &failed {
             println!("FAILED {}", sentence(judgement));
         }

@@ -222,7 +222,7 @@ async fn measure(
     };
     progress.finish();
     evidence.write_json("envelope.json", &envelope)?;
-    if let Some(svg) = report::svg(&envelope) {
+    if let Some(svg) = report::svg(&envelope)? {
         evidence.write("envelope.svg", svg.as_bytes())?;
     }
     for table in report::tables(&envelope) {

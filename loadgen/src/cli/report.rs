@@ -6,14 +6,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::model::evidence::Evidence;
 use crate::model::evidence::sums::{Difference, DifferenceKind, SUMS};
 use crate::report;
+use crate::report::summary;
 use crate::report::verify::figures;
-use crate::report::{picture, summary};
 
 #[derive(Args, Clone, Debug)]
 pub struct ReportArgs {
@@ -35,7 +35,9 @@ pub fn run(args: ReportArgs) -> anyhow::Result<ExitCode> {
     report::publish(&evidence)?;
     if let Some(svg) = &args.svg {
         let summary = summary::summarise(&report::read(&evidence)?);
-        picture::write(svg, &summary)?;
+        let picture =
+            report::picture(&summary).with_context(|| format!("--svg {}", svg.display()))?;
+        std::fs::write(svg, picture).with_context(|| format!("cannot write {}", svg.display()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -6,7 +6,7 @@
 //!
 //! Guarantees: pure; a rate above one that was not kept up does not count, and nothing is said of one that was not
 //! measured. Leaves to others: when a rate
-//! is kept up (`metric::at_rate`), and the points (`report::rate_sweep`).
+//! is kept up (`metric::at_rate`), and the points (`report::rates`).
 
 use crate::model::summary::{Knee, LimitedBy, RateOutcome, RatePoint};
 

@@ -41,10 +41,10 @@ pub(super) const PHASES: [Phase; 8] = [
         missing: "a timed run does not wait for memory to settle",
     },
     Phase {
-        name: "churn",
-        when: "after churn",
-        until: "until churn ended",
-        samples: |run| run.memory.churn.into_iter().collect(),
+        name: "update",
+        when: "after an update of all",
+        until: "until the update ended",
+        samples: |run| run.memory.update.into_iter().collect(),
         missing: "measured in memory runs at the largest size: all with --profile full, the first repeat with standard, none with quick",
     },
     Phase {
@@ -152,14 +152,16 @@ const BYTES: [Bytes; 9] = [
 const NO_CGROUP: &str = "no cgroup could be made for the subject; loadgen doctor says why";
 
 /// The figures of the table of memory.
-const SHOWN: [&str; 20] = [
+const SHOWN: [&str; 22] = [
     "memory.empty.rss_bytes",
     "memory.burst.rss_bytes",
     "memory.settled.rss_bytes",
-    "memory.churn.rss_bytes",
+    "memory.update.rss_bytes",
+    "memory.after_soak.rss_bytes",
     "memory.restart.rss_bytes",
     "memory.deleted.rss_bytes",
     "memory.settled.peak_bytes",
+    "memory.after_soak.peak_bytes",
     "memory.restart.peak_bytes",
     "memory.empty.anon_bytes",
     "memory.settled.anon_bytes",
@@ -190,7 +192,7 @@ const LIMITED: [(&str, f64); 5] = [
     ("memory.settled.anon_bytes", 262_144.0),
     ("memory.settled.rss_bytes", 1_048_576.0),
     ("memory.burst.peak_bytes", 1_048_576.0),
-    ("memory.churn.anon_bytes", 262_144.0),
+    ("memory.update.anon_bytes", 262_144.0),
     ("memory.restart.anon_bytes", 262_144.0),
 ];
 

@@ -4,7 +4,7 @@
 //! buckets. Leaves to others: memory (`of_memory`), restarts (`of_restart`).
 
 use crate::metric::Metric;
-use crate::metric::Shown::{self, Foreign, Requests, Unhealthy, Work};
+use crate::metric::Shown::{self, Foreign, Memory, Requests, Unhealthy, Work};
 use crate::model::bystanders::Found;
 use crate::model::cell::Kind;
 use crate::model::histogram::Buckets;
@@ -126,7 +126,7 @@ pub(super) fn metrics() -> Vec<Metric> {
         "server_restart.working_s", "first new object observed after a restart of the API server, s", "s", QUIET, NOT_RESTARTED, [shown(Work), compared] => |r| Some(r.server_restart?.working_s);
         "server_restart.cpu_s", "CPU of a restart of the API server, s", "s", QUIET, NOT_RESTARTED, [shown(Work), compared] => |r| r.server_restart?.cpu_s;
 
-        "soak.events", "watch events of the soak", "count", QUIET, NO_SOAK, [] => |r| Some(r.soak?.events as f64);
+        "soak.events", "watch events of the soak", "count", QUIET, NO_SOAK, [shown(Memory)] => |r| Some(r.soak?.events as f64);
         "soak.seconds", "length of the soak, s", "s", QUIET, NO_SOAK, [] => |r| Some(r.soak?.seconds);
 
         "machine_use.wall_s", "length of the run, s", "s", TIMED, NO_KERNEL, [] => |r| Some(r.machine_use?.wall_s);

@@ -88,7 +88,7 @@ fn complete() -> Run {
         empty: phase(1_000),
         burst: phase(2_000),
         settled: phase(3_000),
-        churn: phase(4_000),
+        update: phase(4_000),
         after_soak: phase(5_000),
         deleted: phase(6_000),
         server_restart: phase(9_000),
@@ -209,7 +209,7 @@ fn a_run_in_which_everything_was_measured_has_every_figure() {
     }
     for (name, want) in [
         ("memory.settled.rss_bytes", 3_000.0),
-        ("memory.churn.cgroup.socket_bytes", 4_007.0),
+        ("memory.update.cgroup.socket_bytes", 4_007.0),
         ("memory.restart.rss_bytes", 8_000.0),
         ("memory.restart.peak_bytes", 8_003.0),
         ("cpu.restart_s", 0.25),
@@ -330,16 +330,16 @@ fn a_whole_number_is_written_as_one() {
 fn a_phase_that_did_not_settle_marks_its_figures() {
     let mut run = complete();
     assert!(unsettled(&run).is_empty());
-    run.memory.churn = Some(Sampled {
+    run.memory.update = Some(Sampled {
         did_settle: Some(false),
         ..sampled(1)
     });
-    run.restarts[1].memory = run.memory.churn;
+    run.restarts[1].memory = run.memory.update;
     let figures = summary::Run {
         unsettled: unsettled(&run),
         ..summary::Run::without_figures(Kind::Memory, 10, 1, vec![])
     };
-    assert_eq!(figures.unsettled, ["churn", "restart"]);
+    assert_eq!(figures.unsettled, ["update", "restart"]);
     assert!(did_not_settle(&figures, "memory.restart.rss_bytes"));
     assert!(!did_not_settle(&figures, "memory.settled.rss_bytes"));
     assert!(!did_not_settle(&figures, "cpu.restart_s"));

@@ -281,7 +281,7 @@ pub struct PhaseMemory {
     pub empty: Option<Sampled>,
     pub burst: Option<Sampled>,
     pub settled: Option<Sampled>,
-    pub churn: Option<Sampled>,
+    pub update: Option<Sampled>,
     /// Settled after the soak.
     pub after_soak: Option<Sampled>,
     pub deleted: Option<Sampled>,

@@ -15,81 +15,57 @@ pub const METHOD: &str = "Ratios are geometric means of the valid runs of the se
     interval.";
 
 /// One table for each pair of subjects, with every change.
-pub fn tables(changes: &[Change]) -> Vec<Table> {
-    let mut pairings: Vec<&Pairing> = Vec::new();
-    for change in changes {
-        if !pairings.contains(&&change.subjects) {
-            pairings.push(&change.subjects);
-        }
-    }
-    let tables = pairings.into_iter().map(|pairing| {
-        let of_pairing = changes.iter().filter(|change| change.subjects == *pairing);
-        table(title(pairing), of_pairing)
-    });
-    tables.collect()
-}
-
-/// The same for a pull request: what is significant or undecided first, the rest folded.
-pub fn markdown(names: [&str; 2], changes: &Changes) -> String {
-    let mut text = format!(
-        "### Benchmark: {} to {}\n\n",
-        code(names[0]),
-        code(names[1])
-    );
-    for warning in &changes.warnings {
-        text.push_str(&format!("> **Warning:** {warning}\n>\n"));
-    }
-    if !changes.warnings.is_empty() {
-        text.push('\n');
-    }
-    let (quiet, told): (Vec<&Change>, Vec<&Change>) = changes
-        .changes
-        .iter()
-        .partition(|change| change.assessment == Assessment::NotSignificant);
-    let cloned = |of: Vec<&Change>| of.into_iter().cloned().collect::<Vec<Change>>();
-    match told.is_empty() {
-        true => text.push_str("No significant change.\n\n"),
-        false => sections(&tables(&cloned(told)), &mut text),
-    }
-    if !quiet.is_empty() {
-        text.push_str(&format!(
-            "<details>\n<summary>Not significant: {}</summary>\n\n",
-            quiet.len()
-        ));
-        sections(&tables(&cloned(quiet)), &mut text);
-        text.push_str("</details>\n\n");
-    }
-    text.push_str(&format!("{METHOD}\n"));
-    text
-}
-
-fn sections(tables: &[Table], text: &mut String) {
-    for table in tables {
-        // A heading below that of the comparison.
-        text.push_str(&format!("#{}\n", table.markdown()));
-    }
-}
-
-fn code(name: &str) -> String {
-    format!("`{name}`")
-}
-
-fn title(pairing: &Pairing) -> String {
-    match pairing.before == pairing.after {
-        true => pairing.before.clone(),
-        false => format!("{} to {}", pairing.before, pairing.after),
-    }
-}
-
-fn table<'a>(title: String, changes: impl Iterator<Item = &'a Change>) -> Table {
+pub fn tables<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Vec<Table> {
     let header = [
         "", "before", "after", "ratio", "95 %", "runs", "floor", "result",
     ];
-    Table {
-        title,
-        header: header.map(str::to_owned).to_vec(),
-        rows: changes.map(row).collect(),
+    let mut tables: Vec<(&Pairing, Table)> = Vec::new();
+    for change in changes {
+        let pairing = &change.subjects;
+        match tables.iter_mut().find(|(of, _)| *of == pairing) {
+            Some((_, table)) => table.rows.push(row(change)),
+            None => {
+                let title = match pairing.before == pairing.after {
+                    true => pairing.before.clone(),
+                    false => format!("{} to {}", pairing.before, pairing.after),
+                };
+                tables.push((pairing, Table::new(title, &header, vec![row(change)])));
+            }
+        }
     }
+    tables.into_iter().map(|(_, table)| table).collect()
+}
+
+/// The same for a pull request: what is significant or undecided first, the rest folded.
+pub fn markdown([before, after]: [&str; 2], changes: &Changes) -> String {
+    let mut text = format!("### Benchmark: `{before}` to `{after}`\n\n");
+    let warnings = changes.warnings.iter();
+    text.extend(warnings.map(|warning| format!("> **Warning:** {warning}\n>\n")));
+    if !changes.warnings.is_empty() {
+        text.push('\n');
+    }
+    let is_quiet = |change: &&Change| change.assessment == Assessment::NotSignificant;
+    let (quiet, told): (Vec<&Change>, Vec<&Change>) = changes.changes.iter().partition(is_quiet);
+    // Headings below that of the comparison.
+    let sections = |changes: &[&Change]| {
+        let tables = tables(changes.iter().copied());
+        let sections = tables
+            .iter()
+            .map(|table| format!("#{}\n", table.markdown()));
+        sections.collect::<String>()
+    };
+    match told.is_empty() {
+        true => text.push_str("No significant change.\n\n"),
+        false => text.push_str(&sections(&told)),
+    }
+    if !quiet.is_empty() {
+        text.push_str(&format!(
+            "<details>\n<summary>Not significant: {}</summary>\n\n{}</details>\n\n",
+            quiet.len(),
+            sections(&quiet)
+        ));
+    }
+    text + METHOD + "\n"
 }
 
 fn row(change: &Change) -> Vec<String> {
@@ -97,49 +73,39 @@ fn row(change: &Change) -> Vec<String> {
         0 => valid.to_string(),
         _ => format!("{valid} (+{invalid} invalid)"),
     };
-    let result = match change.assessment {
-        Assessment::Better => "better ↓",
-        Assessment::Worse => "worse ↑",
-        Assessment::NotSignificant => "not significant",
-        Assessment::Undecided => "undecided",
-    };
     // The arrow shows where the figure went, which is up where more is better.
-    let result = match (change.assessment, change.ratio) {
-        (Assessment::Better, Some(ratio)) if ratio > 1.0 => "better ↑",
-        (Assessment::Worse, Some(ratio)) if ratio < 1.0 => "worse ↓",
-        _ => result,
+    let arrow = match change.ratio {
+        Some(ratio) if ratio > 1.0 => "↑",
+        _ => "↓",
     };
-    let interval = change.ci95.map_or_else(
-        || figure(None),
-        |[low, high]| format!("{low:.3} to {high:.3}"),
-    );
-    let floor = change
-        .floor
-        .map_or("none".to_owned(), |floor| format!("{floor:.3}"));
-    let (interval, floor, runs) = match change.cell {
-        Some(_) => (
-            interval,
-            floor,
-            format!(
-                "{}, {}",
-                runs(change.before_runs, change.before_invalid),
-                runs(change.after_runs, change.after_invalid)
-            ),
-        ),
-        None if change.metric == KNEE => (interval, floor, "1, 1".into()),
-        None => ("exact".into(), "exact".into(), "1, 1".into()),
+    let result = match change.assessment {
+        Assessment::Better => format!("better {arrow}"),
+        Assessment::Worse => format!("worse {arrow}"),
+        Assessment::NotSignificant => "not significant".to_owned(),
+        Assessment::Undecided => "undecided".to_owned(),
     };
+    let exact = |known: Option<String>, none: &str| match change.cell {
+        None if change.metric != KNEE => "exact".to_owned(),
+        _ => known.unwrap_or(none.to_owned()),
+    };
+    let interval = change
+        .ci95
+        .map(|[low, high]| format!("{low:.3} to {high:.3}"));
+    let floor = change.floor.map(|floor| format!("{floor:.3}"));
+    let ratio = change.ratio.map(|ratio| format!("{ratio:.3}"));
     vec![
         figure_name(change),
         amount(change.before_median),
         amount(change.after_median),
-        change
-            .ratio
-            .map_or_else(|| figure(None), |ratio| format!("{ratio:.3}")),
-        interval,
-        runs,
-        floor,
-        result.to_owned(),
+        ratio.unwrap_or_else(|| figure(None)),
+        exact(interval, &figure(None)),
+        format!(
+            "{}, {}",
+            runs(change.before_runs, change.before_invalid),
+            runs(change.after_runs, change.after_invalid)
+        ),
+        exact(floor, "none"),
+        result,
     ]
 }
 

@@ -19,33 +19,36 @@ pub fn file(summary: &Summary) -> anyhow::Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(HEADER)?;
     for subject in &summary.subjects {
-        for metric in metric::all() {
-            let Some(value) = metric.of_subject(subject) else {
-                continue;
-            };
-            let (id, value) = (subject.id(), value.to_string());
-            let row = [&id, "", "", "", "", "", "", &metric.id, &value, metric.unit];
-            writer.write_record(row)?;
-        }
-        for run in &subject.runs {
-            for (name, value) in &run.values {
-                writer.write_record(row(subject, run, name, *value))?;
-            }
+        let of_subject = metric::all().iter();
+        let of_subject =
+            of_subject.filter_map(|metric| Some((None, &metric.id, metric.of_subject(subject)?)));
+        let of_runs = subject.runs.iter();
+        let of_runs = of_runs.flat_map(|run| {
+            run.values
+                .iter()
+                .map(move |(name, value)| (Some(run), name, *value))
+        });
+        for (run, name, value) in of_subject.chain(of_runs) {
+            writer.write_record(row(subject, run, name, value))?;
         }
     }
     Ok(writer.into_inner()?)
 }
 
-fn row(subject: &Subject, run: &Run, name: &str, value: f64) -> [String; 10] {
+/// The columns of a run are empty for a figure of the subject itself.
+fn row(subject: &Subject, run: Option<&Run>, name: &str, value: f64) -> [String; 10] {
+    let of_run = |column: fn(&Run) -> String| run.map_or_else(String::new, column);
     [
         subject.id(),
-        run.cell.name().to_owned(),
-        run.objects.to_string(),
-        run.per_s
-            .map_or_else(String::new, |per_s| per_s.to_string()),
-        run.repeat.to_string(),
-        run.attempt.to_string(),
-        run.valid.to_string(),
+        of_run(|run| run.cell.name().to_owned()),
+        of_run(|run| run.objects.to_string()),
+        of_run(|run| {
+            run.per_s
+                .map_or_else(String::new, |per_s| per_s.to_string())
+        }),
+        of_run(|run| run.repeat.to_string()),
+        of_run(|run| run.attempt.to_string()),
+        of_run(|run| run.valid.to_string()),
         name.to_owned(),
         value.to_string(),
         metric::find(name)

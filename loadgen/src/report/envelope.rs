@@ -3,8 +3,7 @@
 //! Guarantees: pure; a try that did not hold stands in the table with its reason. Leaves to others: the tries.
 
 use crate::model::envelope::{Bounds, Envelope, Try};
-use crate::report::chart::line::{Axis, Line, LineChart, Names, Stroke};
-use crate::report::chart::{Caption, Size, theme};
+use crate::report::chart::{Axis, Chart, Line};
 use crate::report::table::{Table, figure, grouped};
 
 const MB: f64 = 1e6;
@@ -17,16 +16,25 @@ pub fn tables(envelope: &Envelope) -> Vec<Table> {
         ("updates at a rate", "per second", &envelope.updates),
     ];
     let there = all.into_iter().filter(|(_, _, tries)| !tries.is_empty());
-    let tables = there.map(|(what, unit, tries)| Table {
-        title: format!(
-            "{}, {what}, within {}",
-            envelope.subject,
-            words(&envelope.bounds)
-        ),
-        header: [unit, "ready P99, ms", "drain, s", "peak, MB", "holds"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows: ascending(tries).into_iter().map(row).collect(),
+    let tables = there.map(|(what, unit, tries)| {
+        Table::of(
+            format!(
+                "{}, {what}, within {}",
+                envelope.subject,
+                words(&envelope.bounds)
+            ),
+            &ascending(tries),
+            &[
+                (unit, &|tried| grouped(tried.size)),
+                ("ready P99, ms", &|tried| figure(tried.p99_ms)),
+                ("drain, s", &|tried| figure(tried.drain_s)),
+                ("peak, MB", &|tried| figure(peak_mb(tried))),
+                ("holds", &|tried| match &tried.why_not {
+                    None => "yes".to_owned(),
+                    Some(why) => format!("no: {why}"),
+                }),
+            ],
+        )
     });
     tables.collect()
 }
@@ -45,136 +53,92 @@ fn ascending(tries: &[Try]) -> Vec<&Try> {
     all
 }
 
-fn row(tried: &Try) -> Vec<String> {
-    let holds = match &tried.why_not {
-        None => "yes".to_owned(),
-        Some(why) => format!("no: {why}"),
-    };
-    vec![
-        grouped(tried.size),
-        figure(tried.p99_ms),
-        figure(tried.drain_s),
-        figure(peak_mb(tried)),
-        holds,
-    ]
-}
-
 fn peak_mb(tried: &Try) -> Option<f64> {
     tried.peak_bytes.map(|bytes| bytes as f64 / MB)
 }
 
-/// What a picture shows: a figure of the tries by their size, and its limit where it has one.
-struct Plot {
-    title: &'static str,
-    x: &'static str,
-    y: &'static str,
-    points: Vec<(f64, f64)>,
-    limit: Option<f64>,
-}
-
-impl Plot {
-    /// Memory where it is limited, else the time until objects are ready; `None` where fewer than two tries tell it.
-    fn of(envelope: &Envelope) -> Option<Self> {
-        let memory = envelope.bounds.memory_bytes.map(|bytes| Self {
-            title: "Peak of memory by number of objects, within the limit",
-            x: "objects at once",
-            y: "peak of the cgroup, MB",
-            points: points(&envelope.objects, peak_mb),
-            limit: Some(bytes as f64 / MB),
-        });
-        let time = |title, x, tries: &[Try]| Self {
+/// Memory by the size of the tries where it is limited, else the time until objects are ready, beside the limit; `None`
+/// where fewer than two tries tell it.
+///
+/// # Errors
+/// As [`Chart::file`].
+pub fn svg(envelope: &Envelope) -> anyhow::Result<Option<String>> {
+    let memory = envelope.bounds.memory_bytes.map(|bytes| bytes as f64 / MB);
+    let (at_once, peak) = (&envelope.objects, "peak of the cgroup, MB");
+    let (ready, p99_ms) = ("ready P99, ms", envelope.p99_ms);
+    let of_time: fn(&Try) -> Option<f64> = |tried| tried.p99_ms;
+    let plots = [
+        (
+            "P99 until ready by rate of updates",
+            "updates per second",
+            &envelope.updates,
+        ),
+        (
+            "P99 until ready by rate of new objects",
+            "objects per second",
+            &envelope.rates,
+        ),
+        (
+            "P99 until ready by number of objects",
+            "objects at once",
+            at_once,
+        ),
+    ];
+    let plots = plots.map(|(title, x, tries)| (title, x, ready, points(tries, of_time), p99_ms));
+    let of_memory = memory.map(|limit| {
+        let title = "Peak of memory by number of objects, within the limit";
+        (
             title,
-            x,
-            y: "ready P99, ms",
-            points: points(tries, |tried| tried.p99_ms),
-            limit: envelope.p99_ms,
-        };
-        let times = [
-            time(
-                "P99 until ready by rate of updates",
-                "updates per second",
-                &envelope.updates,
-            ),
-            time(
-                "P99 until ready by rate of new objects",
-                "objects per second",
-                &envelope.rates,
-            ),
-            time(
-                "P99 until ready by number of objects",
-                "objects at once",
-                &envelope.objects,
-            ),
-        ];
-        let mut all = memory.into_iter().chain(times);
-        all.find(|plot| plot.points.len() > 1)
-    }
-
-    fn description(&self) -> String {
-        let last = self.points.last();
-        let limit = match self.limit {
-            Some(limit) => format!("the limit is {}", figure(Some(limit))),
-            None => "without a limit".to_owned(),
-        };
-        format!(
-            "At {} ({}): {} ({}); {limit}.",
-            figure(last.map(|point| point.0)),
-            self.x,
-            figure(last.map(|point| point.1)),
-            self.y,
+            "objects at once",
+            peak,
+            points(at_once, peak_mb),
+            Some(limit),
         )
-    }
+    });
+    let mut plots = of_memory.into_iter().chain(plots);
+    let Some((title, x, y, points, limit)) = plots.find(|plot| plot.3.len() > 1) else {
+        return Ok(None);
+    };
+    let (first, last) = (points[0], points[points.len() - 1]);
+    let within = match limit {
+        Some(limit) => format!("the limit is {}", figure(Some(limit))),
+        None => "without a limit".to_owned(),
+    };
+    let of_subject = Line {
+        name: envelope.subject.clone(),
+        points,
+        has_dots: true,
+        ..Line::default()
+    };
+    let limit = limit.map(|limit| Line {
+        name: "limit".into(),
+        slot: 1,
+        points: vec![(first.0, limit), (last.0, limit)],
+        is_dashed: true,
+        ..Line::default()
+    });
+    let chart = Chart {
+        id: "envelope".into(),
+        title: title.into(),
+        description: format!(
+            "At {} ({x}): {} ({y}); {within}.",
+            figure(Some(last.0)),
+            figure(Some(last.1))
+        ),
+        x: Axis::linear(x),
+        y: Axis::linear(y),
+        lines: std::iter::once(of_subject).chain(limit).collect(),
+        is_listed: true,
+        ..Chart::default()
+    };
+    chart.file().map(Some)
 }
 
 fn points(tries: &[Try], of: fn(&Try) -> Option<f64>) -> Vec<(f64, f64)> {
     let tries = ascending(tries).into_iter();
-    let known = tries.filter_map(|tried| Some((tried.size as f64, of(tried)?)));
-    known.collect()
-}
-
-/// A figure of the tries by their size, beside its limit; `None` where fewer than two tries tell one.
-pub fn svg(envelope: &Envelope) -> Option<String> {
-    let plot = Plot::of(envelope)?;
-    let description = plot.description();
-    let (first, last) = (plot.points.first()?.0, plot.points.last()?.0);
-    let line = |name: String, slot, points, stroke, dots| Line {
-        name,
-        slot,
-        points,
-        stroke,
-        dots,
-        ranges: Vec::new(),
-        mark: None,
-    };
-    let limit = plot.limit.map(|limit| {
-        let points = vec![(first, limit), (last, limit)];
-        line("limit".into(), 1, points, Stroke::Dashed, false)
-    });
-    let of_subject = line(
-        envelope.subject.clone(),
-        0,
-        plot.points,
-        Stroke::Solid,
-        true,
-    );
-    let chart = LineChart {
-        caption: Caption {
-            id: "envelope".into(),
-            title: plot.title.into(),
-            description,
-        },
-        names: Names::Above,
-        x: Axis::linear(plot.x),
-        y: Axis::linear(plot.y),
-        lines: std::iter::once(of_subject).chain(limit).collect(),
-    };
-    let drawing = chart.draw(Size::WIDE).into_string();
-    let style = format!(
-        "<style>{}svg{{background:var(--ground)}}</style>",
-        theme::css("svg")
-    );
-    let (head, body) = drawing.split_once('>')?;
-    Some(format!("{head}>{style}{body}\n"))
+    tries
+        .filter_map(|tried| Some((tried.size as f64, of(tried)?)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -238,12 +202,12 @@ mod tests {
 
     #[test]
     fn the_picture_has_the_limit() {
-        let svg = svg(&envelope()).expect("two tries");
+        let svg = svg(&envelope()).expect("drawn").expect("two tries");
         assert!(svg.starts_with("<svg") && svg.contains("limit"), "{svg}");
         assert!(svg.contains("peak of the cgroup, MB"), "{svg}");
         let mut one = envelope();
         one.objects.pop();
-        assert!(super::svg(&one).is_none());
+        assert!(super::svg(&one).expect("drawn").is_none());
     }
 
     #[test]
@@ -253,7 +217,7 @@ mod tests {
             memory_bytes: None,
             cpu_cores: Some(0.5),
         };
-        let svg = super::svg(&of_rates).expect("two sizes");
+        let svg = super::svg(&of_rates).expect("drawn").expect("two sizes");
         assert!(
             svg.contains("P99 until ready by number of objects"),
             "{svg}"
@@ -261,7 +225,7 @@ mod tests {
         assert!(!svg.contains(">limit<"), "there is none: {svg}");
         of_rates.p99_ms = Some(500.0);
         of_rates.updates = vec![tried(10, 9, None), tried(20, 9, Some("slow"))];
-        let svg = super::svg(&of_rates).expect("two rates");
+        let svg = super::svg(&of_rates).expect("drawn").expect("two rates");
         assert!(svg.contains("P99 until ready by rate of updates"), "{svg}");
         assert!(svg.contains(">limit<"), "{svg}");
     }

@@ -3,59 +3,34 @@
 //! Guarantees: pure; any text is escaped, what XML cannot hold is replaced. Leaves to others: the
 //! file.
 
+use serde_json::{Value, json};
+
 use crate::metric::judge::{Judgement, Outcome};
 use crate::report::limits::{sentence, subject_matter};
+use crate::report::page;
 
-pub fn xml(judgements: &[Judgement]) -> String {
+/// # Errors
+/// Never for the template that is part of this program, which a test renders.
+pub fn xml(judgements: &[Judgement]) -> anyhow::Result<String> {
+    let case = |judgement: &Judgement| {
+        let element = match judgement.outcome {
+            _ if judgement.falls_short() => Some("failure"),
+            Outcome::NotMeasured { .. } => Some("skipped"),
+            _ => None,
+        };
+        let (subject, name) = (&judgement.limit.subject, subject_matter(&judgement.limit));
+        json!({ "subject": subject, "name": name, "element": element, "sentence": sentence(judgement) })
+    };
+    let cases: Vec<Value> = judgements.iter().map(case).collect();
     let failures = judgements.iter().filter(|j| j.falls_short()).count();
-    let skipped = judgements.iter().filter(|j| is_skipped(j)).count();
-    let mut text = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-         <testsuites>\n  <testsuite name=\"loadgen check\" tests=\"{}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\">\n",
-        judgements.len(),
-    );
-    for judgement in judgements {
-        let element = if judgement.falls_short() {
-            "failure"
-        } else if is_skipped(judgement) {
-            "skipped"
-        } else {
-            "system-out"
-        };
-        let sentence = escaped(&sentence(judgement));
-        let said = match element {
-            "system-out" => format!("<system-out>{sentence}</system-out>"),
-            other => format!("<{other} message=\"{sentence}\"/>"),
-        };
-        text.push_str(&format!(
-            "    <testcase classname=\"{}\" name=\"{}\">{said}</testcase>\n",
-            escaped(&judgement.limit.subject),
-            escaped(&subject_matter(&judgement.limit)),
-        ));
-    }
-    text.push_str("  </testsuite>\n</testsuites>\n");
-    text
-}
-
-fn is_skipped(judgement: &Judgement) -> bool {
-    matches!(judgement.outcome, Outcome::NotMeasured { .. }) && !judgement.falls_short()
-}
-
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\n' | '\t' => escaped.push(' '),
-            // XML 1.0, production 2: no other control characters, escaped or not.
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
-            c => escaped.push(c),
-        }
-    }
-    escaped
+    let missing = judgements
+        .iter()
+        .filter(|j| matches!(j.outcome, Outcome::NotMeasured { .. }));
+    let skipped = missing.filter(|j| !j.falls_short()).count();
+    Ok(page::render(
+        "junit.xml",
+        json!({ "cases": cases, "failures": failures, "skipped": skipped }),
+    )? + "\n")
 }
 
 #[cfg(test)]
@@ -68,7 +43,7 @@ mod tests {
     fn each_limit_is_a_test_case() {
         let nothing = crate::model::summary::sample(vec![]);
         let optional = judged(&format!("{LEAST}optional = true\n"), &nothing);
-        let text = xml(&[breach(), optional]);
+        let text = xml(&[breach(), optional]).expect("rendered");
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         assert_eq!(
             lines[2],
@@ -79,13 +54,5 @@ mod tests {
             "{text}"
         );
         assert!(lines[4].contains("<skipped message=\"l.toml:4: "), "{text}");
-    }
-
-    #[test]
-    fn what_xml_cannot_hold_is_replaced() {
-        assert_eq!(
-            escaped("a<b & \"c\"\n\u{1b}[0m"),
-            "a&lt;b &amp; &quot;c&quot; \u{fffd}[0m"
-        );
     }
 }

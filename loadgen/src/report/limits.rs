@@ -56,7 +56,7 @@ pub fn sentence(judgement: &Judgement) -> String {
 }
 
 /// What was judged, a row for each limit.
-pub fn table(judgements: &[Judgement]) -> Table {
+pub fn table<'a>(title: &str, judgements: impl Iterator<Item = &'a Judgement>) -> Table {
     let header = [
         "",
         "measured",
@@ -65,11 +65,7 @@ pub fn table(judgements: &[Judgement]) -> Table {
         "of expected",
         "outcome",
     ];
-    Table {
-        title: "Limits".into(),
-        header: header.map(str::to_owned).to_vec(),
-        rows: judgements.iter().map(row).collect(),
-    }
+    Table::new(title, &header, judgements.map(row).collect())
 }
 
 /// `2 of 3 limits hold`.
@@ -82,12 +78,8 @@ pub fn how_many_hold(judgements: &[Judgement]) -> String {
 pub fn markdown(judgements: &[Judgement]) -> String {
     let (failed, hold): (Vec<&Judgement>, Vec<&Judgement>) =
         judgements.iter().partition(|j| j.falls_short());
-    let table = Table {
-        title: how_many_hold(judgements),
-        rows: failed.iter().chain(&hold).map(|j| row(j)).collect(),
-        ..table(&[])
-    };
-    let mut text = table.markdown();
+    let all = failed.iter().chain(&hold).copied();
+    let mut text = table(&how_many_hold(judgements), all).markdown();
     if !failed.is_empty() {
         text.push('\n');
     }
@@ -134,7 +126,10 @@ mod tests {
             "l.toml:4: tare/none memory.settled.anon_bytes, memory 300: 2,000 is above 130 (mean 100 of 3 runs + margin 30.0)"
         );
         assert_eq!(
-            table(&[judgement]).plain().lines().last(),
+            table("Limits", [&judgement].into_iter())
+                .plain()
+                .lines()
+                .last(),
             Some(
                 "tare/none memory.settled.anon_bytes, memory 300     2,000  <= 130       100         20.0  ABOVE"
             )

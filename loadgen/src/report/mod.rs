@@ -1,40 +1,41 @@
-//! Reports: everything a reader sees is rebuilt here from the raw data of a folder.
+//! Reports: what a reader sees of a folder, computed once from its raw data and printed for a terminal, a repository and a
+//! browser.
 //!
-//! Guarantees: the bench itself and `loadgen report` print the same; failed and missing runs are
-//! in the report. Leaves to others: measuring.
+//! Guarantees: a [`Report`] is pure data, so that `report.md`, `report.html` and the terminal say the same, as do the bench
+//! itself and `loadgen report`; failed and missing runs are in it. Leaves to others: measuring, and what a figure is
+//! (`metric`).
 
-pub mod bystanders;
+mod answer;
+mod bystanders;
 pub mod change;
 pub mod chart;
-pub mod conclusion;
-pub mod csv;
-pub mod default_flags;
+mod circumstances;
+mod csv;
 pub mod envelope;
-pub mod html;
 pub mod junit;
 pub mod limits;
-pub mod markdown;
+mod memory;
 pub mod notes;
-pub mod picture;
-pub mod provenance;
-pub mod rate_sweep;
-pub mod ratios;
-pub mod request_counts;
-pub mod restarts;
+mod over_time;
+pub mod page;
+mod prose;
+mod rates;
+mod restarts;
 pub mod rows;
 pub mod sizing;
-pub mod small_node;
 pub mod summary;
 pub mod table;
-pub mod tables;
+mod text;
 pub mod title;
-pub mod unhealthy;
+mod unhealthy;
 pub mod validate;
 pub mod verify;
+mod work;
 
+pub use crate::report::memory::picture;
 pub use crate::report::table::Table;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use anyhow::Context;
 
@@ -43,92 +44,140 @@ use crate::model::conformance::ConformanceResult;
 use crate::model::evidence::{EXPERIMENT, Evidence};
 use crate::model::record::{Record, Run};
 use crate::model::summary::Summary;
+use crate::report::chart::Chart;
+use crate::report::over_time::OverTime;
 
 pub const SUMMARY: &str = "summary.json";
+/// What `scripts/image-sizes.sh` leaves in a folder.
+const IMAGES: &str = "images.json";
 
-/// A file of a folder that follows from its raw data.
-pub struct Built {
-    pub name: &'static str,
-    pub content: Vec<u8>,
+/// What is said of a folder.
+pub struct Report {
+    pub title: String,
+    /// The circumstances, a sentence each.
+    pub setting: Vec<String>,
+    /// What a reader must know before the first figure.
+    pub warnings: Vec<String>,
+    /// What came out; the first one is the answer in short.
+    pub sections: Vec<Section>,
+    /// How it came out: of pages alone.
+    pub background: Vec<Section>,
 }
 
-/// Every file that follows from the raw data of a folder, and from nothing beside it, as `report` writes it and
-/// `verify` expects it.
-///
-/// # Errors
-/// A series cannot be read; the summary cannot be written as JSON.
-pub fn built(
-    evidence: &Evidence,
-    summary: &Summary,
-    record: &Record,
-    tables: &[Table],
-) -> anyhow::Result<Vec<Built>> {
-    let mut json = serde_json::to_vec_pretty(summary)?;
-    json.push(b'\n');
-    let page = markdown::report(summary, record, tables);
-    let over_time = html::read_series(evidence, record)?;
-    let html = html::page(&html::Page {
-        summary,
-        record,
-        over_time: &over_time,
-    });
-    let file = |name, content| Built { name, content };
-    Ok(vec![
-        file(SUMMARY, json),
-        file("report.md", page.into_bytes()),
-        file("report.csv", csv::file(summary)?),
-        file("report.html", html.into_bytes()),
-    ])
+/// A part of a report with a heading.
+pub struct Section {
+    /// Of a link to it.
+    pub id: &'static str,
+    pub title: &'static str,
+    pub blocks: Vec<Block>,
+}
+
+/// A part of a section.
+pub enum Block {
+    Sentences(Vec<String>),
+    List(Vec<String>),
+    /// As they were printed, or as they are typed.
+    Lines(Vec<String>),
+    /// Names and values.
+    Facts(Vec<(String, String)>),
+    Table(Table),
+    /// For pages that can show one.
+    Figure(Figure),
+}
+
+/// Charts with a caption.
+pub struct Figure {
+    pub title: &'static str,
+    /// How to read it.
+    pub words: String,
+    pub drawings: Drawings,
+}
+
+pub enum Drawings {
+    Chart(Box<Chart>),
+    /// Side by side, as many as fit.
+    Panels(Vec<Chart>),
+    /// Bars for one figure each, by its label.
+    Bars(Vec<(&'static str, Vec<Bar>)>),
+}
+
+/// The figure of one subject.
+pub struct Bar {
+    pub name: String,
+    /// Place of the subject in the experiment; decides the colour.
+    pub slot: usize,
+    pub value: Option<f64>,
+    /// As the tables have it, or why there is none.
+    pub text: String,
+}
+
+impl Section {
+    /// `None` without anything to say.
+    fn of(id: &'static str, title: &'static str, blocks: Vec<Block>) -> Option<Self> {
+        (!blocks.is_empty()).then_some(Self { id, title, blocks })
+    }
+
+    fn of_tables(id: &'static str, title: &'static str, tables: Vec<Table>) -> Option<Self> {
+        Self::of(id, title, tables.into_iter().map(Block::Table).collect())
+    }
+}
+
+impl Report {
+    fn of(summary: &Summary, record: &Record, over_time: &OverTime) -> Self {
+        let sections = [
+            answer::section(summary, record),
+            memory::section(summary),
+            over_time::section(summary, record, over_time),
+            rates::section(summary),
+            rates::latencies(summary, record),
+            work::section(summary),
+            work::ratios(summary),
+            restarts::section(record),
+            bystanders::section(summary, record),
+            unhealthy::section(summary, record),
+            circumstances::runs(record),
+            notes::not_measured(summary),
+            notes::section(summary),
+        ];
+        let background = [
+            circumstances::environment(summary),
+            circumstances::reproduce(summary),
+        ];
+        let mut heading = title::heading(summary, record).into_iter();
+        Self {
+            title: heading.next().unwrap_or_default(),
+            setting: heading.by_ref().take(2).collect(),
+            warnings: heading.collect(),
+            sections: sections.into_iter().flatten().collect(),
+            background: background.into_iter().flatten().collect(),
+        }
+    }
 }
 
 /// Writes `summary.json` and the reports, prints the report; false when a run failed or is
 /// missing.
 pub fn publish(evidence: &Evidence) -> anyhow::Result<bool> {
-    let record =
-        read(evidence).with_context(|| format!("no report from {}", evidence.root().display()))?;
+    let root = evidence.root().display();
+    let record = read(evidence).with_context(|| format!("no report from {root}"))?;
     let summary = summary::summarise(&record);
-    let tables = tables::tables(&summary, &record);
-    for file in built(evidence, &summary, &record, &tables)? {
-        evidence.write(file.name, &file.content)?;
-    }
+    let over_time = over_time::read(evidence, &record)?;
+    let report = Report::of(&summary, &record, &over_time);
+    evidence.write_json(SUMMARY, &summary)?;
+    evidence.write("report.md", text::markdown(&report).as_bytes())?;
+    evidence.write("report.csv", &csv::file(&summary)?)?;
+    evidence.write("report.html", page::page(&report)?.as_bytes())?;
     // Last, so that it has every other file.
     evidence.write_sums()?;
-    println!();
-    println!("{}\n{}\n", title::title(&summary), title::setting(&summary));
-    for table in &tables {
-        println!("{}", table.plain());
-    }
-    for line in failures(&record) {
-        println!("{line}");
-    }
-    println!("{}", conclusion::conclusion(&summary));
-    println!("{}", conclusion::not_measured(&summary, &record));
-    let long = summary
-        .notes
-        .iter()
-        .filter(|note| !notes::is_for_a_program(note) && !note.starts_with("failed: "));
-    for note in long {
-        println!("Note: {note}.");
-    }
+    println!("\n{}", text::plain(&report));
     println!(
-        "Evidence: {} (report.html, report.md, report.csv, summary.json, runs/, samples/, logs/)",
-        evidence.root().display()
+        "Evidence: {root} (report.html, report.md, report.csv, summary.json, runs/, samples/, logs/)"
     );
-    println!("Next: {}", conclusion::next(&record));
-    let complete = record
-        .experiment
-        .planned
-        .iter()
-        .all(|cell| record.runs.contains_key(cell));
-    let conforming = record
-        .conformance
-        .iter()
-        .all(|one| one.result != ConformanceResult::Failed);
+    println!("Next: {}", circumstances::next(&record));
+    let mut conformance = record.conformance.iter();
+    let conforming = conformance.all(|one| one.result != ConformanceResult::Failed);
+    let complete = circumstances::missing(&record).is_empty();
     Ok(conforming && complete && record.runs.values().all(|run| run.failure.is_none()))
 }
-
-/// What `scripts/image-sizes.sh` leaves in a folder.
-const IMAGES: &str = "images.json";
 
 /// The raw data of a folder.
 pub fn read(evidence: &Evidence) -> Result<Record, validate::Error> {
@@ -137,9 +186,7 @@ pub fn read(evidence: &Evidence) -> Result<Record, validate::Error> {
     for name in evidence.json_files("runs")? {
         let run: Run = validate::read(evidence, &name)?;
         match name == format!("runs/{}.json", run.cell.file_stem()) {
-            true => {
-                runs.insert(run.cell.clone(), run);
-            }
+            true => drop(runs.insert(run.cell.clone(), run)),
             false => attempts.push(run),
         }
     }
@@ -154,61 +201,4 @@ pub fn read(evidence: &Evidence) -> Result<Record, validate::Error> {
         attempts,
         conformance: conformance::read(evidence)?,
     })
-}
-
-/// Failed and invalid runs, with the log tail of the subject.
-fn failures(record: &Record) -> Vec<String> {
-    let mut lines: Vec<String> = record.attempts.iter().map(measured_again).collect();
-    let mut explained = BTreeSet::new();
-    for run in record.runs.values() {
-        if let Some(failure) = &run.failure {
-            lines.push(format!("FAILED {}: {}", run.cell, failure.reason));
-            // The log tail of the same failure is shown once; runs/ has all of them.
-            if explained.insert((&run.cell.subject, &failure.reason)) {
-                let words = failure.last_log_lines.iter();
-                lines.extend(words.map(|line| format!("    | {line}")));
-            }
-        }
-        if !run.invalid_because.is_empty() {
-            let reasons = run.invalid_because.join("; ");
-            lines.push(format!("INVALID {}: {reasons}", run.cell));
-        }
-    }
-    lines
-}
-
-/// An invalid run that was measured again.
-fn measured_again(run: &Run) -> String {
-    format!(
-        "INVALID {}, attempt {}: {}; measured again",
-        run.cell,
-        run.attempt,
-        run.invalid_because.join("; ")
-    )
-}
-
-/// Phases that were sampled although the subject did not settle.
-fn unsettled(record: &Record) -> Vec<String> {
-    let lines = record.runs.values().filter_map(|run| {
-        let memory = &run.memory;
-        let phases = [
-            ("at start", memory.empty),
-            ("after the objects", memory.settled),
-            ("after churn", memory.churn),
-            ("after the soak", memory.after_soak),
-            ("after deletion", memory.deleted),
-        ];
-        let restarted = run
-            .restarts
-            .iter()
-            .map(|restart| ("after a restart", restart.memory));
-        let all = phases.into_iter().chain(restarted);
-        let mut which: Vec<&str> = all
-            .filter(|(_, sampled)| sampled.is_some_and(|s| s.did_settle == Some(false)))
-            .map(|(phase, _)| phase)
-            .collect();
-        which.dedup();
-        (!which.is_empty()).then(|| format!("{}: {}", run.cell, which.join(", ")))
-    });
-    lines.collect()
 }

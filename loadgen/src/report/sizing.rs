@@ -2,17 +2,17 @@
 //!
 //! Guarantees: pure; from the worst valid run of each size, not the typical one, by one rule for all
 //! subjects: request = 1.25 times the largest idle RSS (settled or restarted), limit = 2 times the
-//! largest peak (burst, churn or restart), rounded up, never below what a container needs to start. Only sizes
+//! largest peak (burst, update or restart), rounded up, never below what a container needs to start. Only sizes
 //! that were measured, nothing is interpolated.
-//! Leaves to others: where it goes (`readme`, `cli::sizing`).
+//! Leaves to others: where it goes (`cli::sizing`).
 
 use serde::Serialize;
 
 use crate::metric;
 use crate::model::cell::Kind;
 use crate::model::summary::{Run, Subject, Summary};
+use crate::report::rows::{RESTARTED, SETTLED, sizes_of};
 use crate::report::table::{Table, figure, grouped};
-use crate::report::tables::sizes_of;
 use crate::report::title;
 
 const MIB: f64 = 1_048_576.0;
@@ -22,11 +22,11 @@ const LEAST_LIMIT_MIB: f64 = 16.0;
 const LEAST_REQUEST_MIB: f64 = 8.0;
 /// Less makes no difference to a scheduler.
 const LEAST_REQUEST_MILLICORES: f64 = 10.0;
-const IDLE: [&str; 2] = ["memory.settled.rss_bytes", "memory.restart.rss_bytes"];
+const IDLE: [&str; 2] = [SETTLED, RESTARTED];
 const PEAKS: [&str; 4] = [
     "memory.burst.peak_bytes",
     "memory.settled.peak_bytes",
-    "memory.churn.peak_bytes",
+    "memory.update.peak_bytes",
     "memory.restart.peak_bytes",
 ];
 
@@ -43,36 +43,39 @@ pub fn table(summary: &Summary) -> Table {
         Some((first, others)) => (Some(first), others),
         None => (None, &[][..]),
     };
-    let mut header: Vec<String> = ["objects", "idle, MB", "peak, MB", "request", "limit"]
-        .map(str::to_owned)
-        .into();
-    header.extend(
-        others
-            .iter()
-            .map(|other| format!("limit of {}", other.id())),
-    );
-    let sizes = sizes_of(summary, Kind::Memory)
+    let limits: Vec<String> = others
+        .iter()
+        .map(|other| format!("limit of {}", other.id()))
+        .collect();
+    let header = ["objects", "idle, MB", "peak, MB", "request", "limit"];
+    let header: Vec<&str> = header
         .into_iter()
-        .filter(|objects| *objects > 0);
-    let rows = sizes.map(|objects| {
-        let mut row = vec![grouped(objects)];
+        .chain(limits.iter().map(String::as_str))
+        .collect();
+    let mebibytes =
+        |mib: Option<f64>| mib.map_or_else(|| figure(None), |mib| format!("{mib:.0}Mi"));
+    let row = |objects: usize| {
         let own = first.and_then(|first| worst(first, objects));
-        row.push(figure(own.map(|(idle, _)| idle / 1e6)));
-        row.push(figure(own.map(|(_, peak)| peak / 1e6)));
-        let sized = own.map(|(idle, peak)| request_and_limit(idle, peak));
-        row.push(mebibytes(sized.map(|(request, _)| request)));
-        row.push(mebibytes(sized.map(|(_, limit)| limit)));
-        row.extend(others.iter().map(|other| {
-            let sized = worst(other, objects).map(|(idle, peak)| request_and_limit(idle, peak));
-            mebibytes(sized.map(|(_, limit)| limit))
-        }));
-        row
-    });
-    Table {
-        title: first.map(Subject::id).unwrap_or_default(),
-        rows: rows.collect(),
-        header,
-    }
+        let sized = |(idle, peak)| request_and_limit(idle, peak);
+        let begin = [
+            grouped(objects),
+            figure(own.map(|(idle, _)| idle / 1e6)),
+            figure(own.map(|(_, peak)| peak / 1e6)),
+            mebibytes(own.map(|own| sized(own).0)),
+            mebibytes(own.map(|own| sized(own).1)),
+        ];
+        let limits = others
+            .iter()
+            .map(|other| mebibytes(worst(other, objects).map(|other| sized(other).1)));
+        begin.into_iter().chain(limits).collect()
+    };
+    let sizes = sizes_of(summary, &[Kind::Memory]).into_iter();
+    let rows = sizes.filter(|objects| *objects > 0).map(row);
+    Table::new(
+        first.map(Subject::id).unwrap_or_default(),
+        &header,
+        rows.collect(),
+    )
 }
 
 /// What to write into a manifest, and the measurement behind it.
@@ -104,12 +107,9 @@ pub struct Advice {
 /// Why there is none, with the way out.
 pub fn advice(subject: &Subject, objects: Option<usize>) -> Result<Advice, String> {
     let id = subject.id();
-    let mut measured: Vec<usize> = subject
-        .runs
-        .iter()
-        .filter(|run| run.valid && run.cell == Kind::Memory && run.objects > 0)
-        .map(|run| run.objects)
-        .collect();
+    let valid = subject.runs.iter().filter(|run| run.valid);
+    let of_memory = valid.filter(|run| run.cell == Kind::Memory && run.objects > 0);
+    let mut measured: Vec<usize> = of_memory.map(|run| run.objects).collect();
     measured.sort_unstable();
     let Some(largest) = measured.last().copied() else {
         return Err(format!(
@@ -165,44 +165,40 @@ pub fn yaml(advice: &Advice, summary: &Summary) -> String {
     } = advice;
     let objects = grouped(*objects);
     let environment = &summary.environment;
-    let mut text = format!(
-        "# {subject} with {objects} {} objects of {} bytes on {}, {}, measured {}\n",
+    let unsettled = match advice.did_not_settle {
+        0 => String::new(),
+        runs => format!(
+            "# {runs} of them did not settle: measure with --profile standard before you rely on it\n"
+        ),
+    };
+    format!(
+        "# {subject} with {objects} {} objects of {} bytes on {}, {}, measured {}\n\
+         # memory, worst of {runs} valid runs: idle {} MB, peak {} MB\n\
+         {unsettled}\
+         # CPU: idle {} thousandths of a core; {} s for all objects at once, which a CPU limit would stretch\n\
+         # {}\n\
+         resources:\n  requests:\n    cpu: {:.0}m\n    memory: {:.0}Mi\n  limits:\n    memory: {:.0}Mi\n",
         summary.scenario.name,
         grouped(summary.scenario.object_bytes),
         title::control_plane(&environment.control_plane),
         environment.host_label,
         environment.started_at.get(..10).unwrap_or_default(),
-    );
-    text.push_str(&format!(
-        "# memory, worst of {runs} valid runs: idle {} MB, peak {} MB\n",
         figure(Some(advice.idle_bytes / 1e6)),
         figure(Some(advice.peak_bytes / 1e6)),
-    ));
-    if advice.did_not_settle > 0 {
-        text.push_str(&format!(
-            "# {} of them did not settle: measure with --profile standard before you rely on it\n",
-            advice.did_not_settle
-        ));
-    }
-    let millicores = advice.idle_millicores;
-    text.push_str(&format!(
-        "# CPU: idle {} thousandths of a core; {} s for all objects at once, which a CPU limit would stretch\n",
-        figure(millicores),
+        figure(advice.idle_millicores),
         figure(advice.converge_cpu_s),
-    ));
-    text.push_str(&format!("# {}\n", rule()));
-    text.push_str(&format!(
-        "resources:\n  requests:\n    cpu: {:.0}m\n    memory: {:.0}Mi\n  limits:\n    memory: {:.0}Mi\n",
-        advice.request_cpu_millicores, advice.request_memory_mib, advice.limit_memory_mib
-    ));
-    text
+        rule(),
+        advice.request_cpu_millicores,
+        advice.request_memory_mib,
+        advice.limit_memory_mib
+    )
 }
 
 /// The rule by which request and limit follow from the measurement, for a reader.
 pub fn rule() -> String {
     format!(
         "Request: 1.25 times the largest idle RSS of all runs; limit: twice the largest peak (burst, \
-         churn, restart); at least {LEAST_REQUEST_MIB} and {LEAST_LIMIT_MIB} MiB, which a container needs to start."
+         update, restart); at least {LEAST_REQUEST_MIB} and {LEAST_LIMIT_MIB} MiB, which a container needs to start."
     )
 }
 
@@ -220,10 +216,6 @@ fn worst(subject: &Subject, objects: usize) -> Option<(f64, f64)> {
         all.reduce(f64::max)
     };
     Some((largest(&IDLE)?, largest(&PEAKS)?))
-}
-
-fn mebibytes(known: Option<f64>) -> String {
-    known.map_or_else(|| figure(None), |mib| format!("{mib:.0}Mi"))
 }
 
 #[cfg(test)]

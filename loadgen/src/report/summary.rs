@@ -11,7 +11,7 @@ use crate::model::cell::Kind;
 use crate::model::record;
 use crate::model::record::{Environment, Origin, Record, SCHEMA, SubjectRecord};
 use crate::model::summary::{BytesPerObject, Run, Scenario, Subject, Summary};
-use crate::report::{notes, rate_sweep, small_node, title};
+use crate::report::{answer, notes, rates, title};
 
 /// The summary of a folder's raw data.
 pub fn summarise(record: &Record) -> Summary {
@@ -53,7 +53,7 @@ pub fn summarise(record: &Record) -> Summary {
         comparisons: Vec::new(),
         notes: Vec::new(),
     };
-    summary.small_node = small_node::answer(&summary.subjects);
+    summary.small_node = answer::small_node(&summary.subjects);
     summary.noise_floors = noise::floors(&summary);
     summary.comparisons = compare::comparisons(&summary, &summary.noise_floors);
     summary.notes = notes::notes(&summary, record);
@@ -86,7 +86,7 @@ fn summarise_subject(subject: &SubjectRecord, record: &Record) -> Subject {
     let own = record.runs.iter().filter(|(cell, _)| cell.subject == id);
     let image = record.images.get(&id);
     let cores = record.experiment.origin.environment.machine.cores;
-    let sweep = rate_sweep::rate_sweep(own.clone().map(|(_, run)| run), cores);
+    let sweep = rates::rate_sweep(own.clone().map(|(_, run)| run), cores);
     let runs: Vec<Run> = own.map(|(_, run)| figures(run)).collect();
     Subject {
         name: subject.subject.name.clone(),

@@ -1,4 +1,4 @@
-//! A table as text: aligned for a terminal, or in Markdown.
+//! A table as text: aligned for a terminal, or in Markdown; and how numbers are written.
 //!
 //! Guarantees: pure; the same cells in both. Leaves to others: what is in the cells.
 
@@ -10,44 +10,48 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
+/// A column of a table: its header, and its cell in the row of an item.
+pub type Column<'a, T> = (&'a str, &'a dyn Fn(&T) -> String);
+
 impl Table {
+    /// A row for each item.
+    pub fn of<T>(title: impl Into<String>, items: &[T], columns: &[Column<'_, T>]) -> Self {
+        let header: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+        let row = |item: &T| columns.iter().map(|(_, cell)| cell(item)).collect();
+        Self::new(title, &header, items.iter().map(row).collect())
+    }
+
+    pub fn new(title: impl Into<String>, header: &[&str], rows: Vec<Vec<String>>) -> Self {
+        Self {
+            title: title.into(),
+            header: header.iter().map(|cell| (*cell).to_owned()).collect(),
+            rows,
+        }
+    }
+
     /// Aligned columns, two spaces apart.
     pub fn plain(&self) -> String {
-        let columns = self
-            .rows
-            .iter()
-            .map(Vec::len)
-            .chain([self.header.len()])
-            .max()
-            .unwrap_or(0);
-        let all = || std::iter::once(&self.header).chain(&self.rows);
+        let lines = || std::iter::once(&self.header).chain(&self.rows);
         let width = |column: usize| {
-            all()
-                .filter_map(|row| row.get(column))
-                .map(|cell| cell.chars().count())
-                .max()
-                .unwrap_or(0)
+            let cells = lines().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
+        let columns = lines().map(Vec::len).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns).map(width).collect();
-        let line = |row: &Vec<String>| {
+        let aligned = |row: &Vec<String>| {
             let cells = widths.iter().enumerate().map(|(column, width)| {
                 let cell = row.get(column).map_or("", String::as_str);
-                if column == 0 || self.is_text(column) {
-                    format!("{cell:<width$}")
-                } else {
-                    format!("{cell:>width$}")
+                match column == 0 || self.is_text(column) {
+                    true => format!("{cell:<width$}"),
+                    false => format!("{cell:>width$}"),
                 }
             });
             cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
         };
-        let mut text = format!("{}\n", self.title);
-        text.push_str(&format!("{}\n", line(&self.header)));
-        let rule = widths.iter().sum::<usize>() + 2 * columns.saturating_sub(1);
-        text.push_str(&format!("{}\n", "─".repeat(rule)));
-        self.rows
-            .iter()
-            .for_each(|row| text.push_str(&format!("{}\n", line(row))));
-        text
+        let rule = "─".repeat(widths.iter().sum::<usize>() + 2 * columns.saturating_sub(1));
+        let head = [self.title.clone(), aligned(&self.header), rule];
+        let all = head.into_iter().chain(self.rows.iter().map(aligned));
+        all.map(|line| line + "\n").collect()
     }
 
     /// Whether a column has words and no figure.
@@ -68,11 +72,10 @@ impl Table {
                 .map(|i| row.get(i).map_or("", String::as_str).replace('|', "\\|"));
             format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
         };
-        let mut text = line(&self.header);
         let rule = (0..self.header.len()).map(|i| if i == 0 { "---" } else { "---:" });
-        text.push_str(&format!("| {} |\n", rule.collect::<Vec<_>>().join(" | ")));
-        self.rows.iter().for_each(|row| text.push_str(&line(row)));
-        text
+        let rule = rule.map(str::to_owned).collect();
+        let all = [&self.header, &rule].into_iter().chain(&self.rows);
+        all.map(line).collect()
     }
 }
 

@@ -178,7 +178,7 @@ pub fn in_summary(summary: &Summary) -> Vec<Problem> {
     }
     // A summary always serialises.
     let value = serde_json::to_value(summary).unwrap_or_default();
-    for path in null_paths(&value).into_keys() {
+    for path in null_paths(&value) {
         let named = format!("`{path}`");
         if !summary.notes.iter().any(|note| note.contains(&named)) {
             found.push(format!("{path}: null, and no note names it"));

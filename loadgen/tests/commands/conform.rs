@@ -148,7 +148,7 @@ fn an_operator_is_measured_after_a_soak_and_with_unhealthy_objects() {
     let output = command.output().expect("loadgen starts");
     let said = text(&output.stdout) + &text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("RSS settled after a soak of "), "{said}");
+    assert!(said.contains("RSS after the soak, MB"), "{said}");
     let run = std::fs::read(out.join("runs/tare-none-memory-20-r1.json")).expect("a run");
     let run: serde_json::Value = serde_json::from_slice(&run).expect("JSON");
     assert!(

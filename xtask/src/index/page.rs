@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use anyhow::Context;
-use loadgen::report::chart::theme;
-use loadgen::report::html::style;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use loadgen::report::page::{CHART_CSS, PAGE_CSS, environment, escaped};
+use minijinja::value::Serde;
+use serde_json::{Value, json};
 
 /// Charts of a report that say most, by the begin of their name, the best first.
 const BEST: [&str; 3] = ["memory-by-objects", "rate-sweep", "bars-subject-cpu"];
@@ -34,34 +34,17 @@ pub struct Entry {
 /// # Errors
 /// A page of a folder cannot be read.
 pub fn page(results: &Path, entries: &[Entry]) -> anyhow::Result<String> {
-    let sections = entries
-        .iter()
-        .enumerate()
+    let folders = (0..)
+        .zip(entries)
         .map(|(n, entry)| section(results, n, entry));
-    let sections: Vec<Markup> = sections.collect::<anyhow::Result<_>>()?;
-    let document = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { "Results of Tare" }
-                style { (PreEscaped(theme::css(":root"))) (PreEscaped(style::CSS)) }
-            }
-            body {
-                h1 { "What was measured, and what came out" }
-                p { "Each folder answers one question. Its page has the conditions, every run and the raw data; "
-                    code { "loadgen verify" } " checks that they belong together." }
-                nav { @for (n, entry) in entries.iter().enumerate() { a href={ "#f" (n) } { (entry.name) } } }
-                @for section in &sections { (section) }
-            }
-        }
-    };
-    Ok(document.into_string() + "\n")
+    let folders: Vec<Value> = folders.collect::<anyhow::Result<_>>()?;
+    let css = format!("{CHART_CSS}{PAGE_CSS}");
+    let environment = environment(&[("page.html", include_str!("page.html"))]);
+    let page = environment.get_template("page.html")?;
+    Ok(page.render(Serde(json!({ "css": css, "folders": folders })))? + "\n")
 }
 
-fn section(results: &Path, n: usize, entry: &Entry) -> anyhow::Result<Markup> {
+fn section(results: &Path, n: usize, entry: &Entry) -> anyhow::Result<Value> {
     let folder = results.join(&entry.name);
     let report = folder.join("report.html");
     let text = match report.is_file() {
@@ -77,31 +60,12 @@ fn section(results: &Path, n: usize, entry: &Entry) -> anyhow::Result<Markup> {
         false => Some("report.html".to_owned()),
     };
     let own = |chart| with_own_ids(chart, n);
-    let pictures = chart(&text).map(|(wide, phone)| (own(wide), phone.map(own)));
-    let drawn = drawn(&folder)?;
-    Ok(html! {
-        section id={ "f" (n) } {
-            h2 { (sentence(&entry.question)) }
-            @if let Some(answer) = answer { div.answer { p { (PreEscaped(answer)) } } }
-            @if let Some((wide, phone)) = pictures {
-                figure class=[is_panel(&wide).then_some("panels")] {
-                    @if let Some(phone) = phone {
-                        div.wide { (PreEscaped(&wide)) }
-                        div.narrow { (PreEscaped(phone)) }
-                    }
-                    @else { (PreEscaped(&wide)) }
-                    figcaption { (PreEscaped(title(&wide))) }
-                }
-            }
-            @else if let Some(file) = drawn {
-                figure { img src={ (entry.name) "/" (file) } alt=(file) style="max-width:100%;height:auto;background:#fff"; }
-            }
-            p.setting {
-                (entry.setting) ". "
-                @if let Some(link) = link { a href={ (entry.name) "/" (link) } { "All of it: " (entry.name) } }
-            }
-        }
-    })
+    let (chart, phone) = chart(&text).unzip();
+    Ok(json!({
+        "name": entry.name, "setting": entry.setting, "link": link, "question": sentence(&entry.question),
+        "answer": answer, "chart": chart.map(own), "phone": phone.flatten().map(own), "caption": chart.map(title),
+        "is_panel": chart.is_some_and(is_panel), "drawn": drawn(&folder)?,
+    }))
 }
 
 /// A question begins like a sentence.
@@ -127,7 +91,7 @@ fn conclusion(folder: &Path, page: Option<&str>) -> anyhow::Result<Option<String
     };
     let path = folder.join(page);
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    Ok(said(&text).map(|line| html! { (line) }.into_string()))
+    Ok(said(&text).map(escaped))
 }
 
 fn said(page: &str) -> Option<&str> {

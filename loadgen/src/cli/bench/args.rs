@@ -84,7 +84,7 @@ pub struct BenchArgs {
     /// Fail a run whose objects have not converged after S seconds [default: 60 + 0.2 per object]
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400), help_heading = "How")]
     pub deadline_s: Option<u64>,
-    /// Measure drains, memory and restarts only: no rates, churn, deletion, request count or
+    /// Measure drains, memory and restarts only: no rates, update, deletion, request count or
     /// default flags
     #[arg(long, help_heading = "Steps")]
     pub bursts_only: bool,

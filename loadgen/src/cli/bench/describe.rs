@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::cli::bench::args::BenchArgs;
 use crate::cli::bench::{artifacts, provenance};
+use crate::cli::command_line;
 use crate::cli::command_line::word;
 use crate::model::control_plane::ControlPlane;
 use crate::model::evidence::sums::hex;
@@ -73,10 +74,12 @@ pub struct Measured<'a> {
 
 /// What was typed, without the folder of the program, as a shell takes it.
 fn command_line() -> String {
+    let program = match command_line::program() {
+        by_cargo if by_cargo.starts_with("cargo ") => by_cargo,
+        _ => "loadgen".to_owned(),
+    };
     let options = std::env::args().skip(1).map(|text| word(&text));
-    let words: Vec<String> = std::iter::once("loadgen".to_owned())
-        .chain(options)
-        .collect();
+    let words: Vec<String> = std::iter::once(program).chain(options).collect();
     words.join(" ")
 }
 

@@ -33,7 +33,7 @@ pub struct Scenario {
     pub ready_delay_ms: u64,
     pub resource: Resource,
     pub(super) object: Value,
-    /// A merge patch: what churn changes.
+    /// A merge patch: what an update changes.
     pub(super) update: Value,
     /// Kinds of objects that the subject makes for each of these.
     #[serde(

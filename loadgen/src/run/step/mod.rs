@@ -71,7 +71,7 @@ pub async fn run(session: &mut Session<'_>, step: &Step) -> Result<(), Reason> {
         Step::UpdateAt { per_s, seconds } => update_at::run(session, per_s, seconds).await,
         Step::Update { .. } if !session.cell.kind.is_timed() => {
             on_objects(session, step).await?;
-            session.run.memory.churn = session.sampled();
+            session.run.memory.update = session.sampled();
             Ok(())
         }
         Step::Create { .. }

@@ -52,6 +52,10 @@ fn every_figure_of_the_page_is_that_of_the_summary() {
         !first.contains("<script") && !first.contains("src="),
         "it stands alone"
     );
+    for template in ["answer", "environment", "heading", "notes"] {
+        let failed = format!("(in {template}:");
+        assert!(!first.contains(&failed), "every sentence is rendered");
+    }
     for id in [
         "answer",
         "memory",
