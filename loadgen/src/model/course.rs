@@ -3,6 +3,8 @@
 //! Guarantees: pure; the same for every subject. Leaves to others: what a step is (`model::step`), and how long it waits
 //! (`model::profile`).
 
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -85,12 +87,10 @@ impl Course {
                 steps.extend(updates);
                 steps.push(Step::WindDown);
                 steps.extend(self.restart(cell));
-                let first = cell.objects == self.largest && cell.kind == Kind::Drain;
-                if first && cell.objects > 0 {
-                    steps.extend(self.asked.steps.iter().cloned());
-                }
+                let asked = self.of_workload(cell);
+                steps.extend(asked.iter().cloned());
                 let deleted = self.asked.deletions && cell.objects > 0 && cell.kind == Kind::Drain;
-                let there = !first || step::leave_objects(&self.asked.steps);
+                let there = step::leave_objects(asked);
                 steps.extend((deleted && there).then_some(Step::Delete { per_s: None }));
             }
             Kind::Memory | Kind::MemoryAa | Kind::RequestCount => {
@@ -103,6 +103,24 @@ impl Course {
             }
         }
         steps
+    }
+
+    /// Those of the workload that this cell has.
+    fn of_workload(&self, cell: &Cell) -> &[Step] {
+        let largest = cell.objects > 0 && cell.objects == self.largest;
+        match largest && cell.kind == Kind::Drain {
+            true => &self.asked.steps,
+            false => &[],
+        }
+    }
+
+    /// Where they are among [`Course::steps`].
+    pub fn place_of_workload(&self, cell: &Cell) -> Range<usize> {
+        let steps = self.steps(cell);
+        let wound_down = steps.iter().position(|step| *step == Step::WindDown);
+        let restarted = usize::from(self.restart(cell).is_some());
+        let from = wound_down.map_or(0, |place| place + 1 + restarted);
+        from..from + self.of_workload(cell).len()
     }
 
     /// Requests are counted whatever memory does.

@@ -195,6 +195,9 @@ pub struct StepSpan {
     pub step: String,
     pub from_ms: u64,
     pub to_ms: u64,
+    /// Whether the workload asks for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_workload: bool,
     /// How its objects converged; of a step of the workload that has any, the last time of several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<Convergence>,

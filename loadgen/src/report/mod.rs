@@ -23,6 +23,7 @@ mod rates;
 mod restarts;
 pub mod rows;
 pub mod sizing;
+mod steps;
 pub mod summary;
 pub mod table;
 mod text;
@@ -133,6 +134,7 @@ impl Report {
             work::section(summary),
             work::ratios(summary),
             restarts::section(record),
+            steps::section(record),
             bystanders::section(summary, record),
             unhealthy::section(summary, record),
             circumstances::runs(record),

@@ -316,16 +316,19 @@ impl<'a> Session<'a> {
     }
 
     async fn all_steps(&mut self) -> Result<(), Reason> {
-        for step in self.setting.course().steps(self.cell) {
+        let course = self.setting.course();
+        let of_workload = course.place_of_workload(self.cell);
+        for (nth, step) in course.steps(self.cell).into_iter().enumerate() {
             let from_ms = self.now_ms();
             let before = self.spent();
             let done = step::run(self, &step).await;
             // Those of the workload have figures of their own; those of every bench stand in the run.
-            let own = self.setting.asked.steps.contains(&step) && done.is_ok();
+            let own = of_workload.contains(&nth) && done.is_ok();
             self.run.steps.push(StepSpan {
                 step: step.name(),
                 from_ms,
                 to_ms: self.now_ms(),
+                of_workload: own,
                 times: match own && step.has_times() {
                     true => Some(convergence(
                         &self.load.journal.timeline(),

@@ -57,7 +57,7 @@ fn a_summary_is_judged_by_a_limits_file() {
             &format!("{burst}{}", basis(max)),
         )
     };
-    let null = limit("memory.churn.peak_bytes", &format!("{burst}{}", basis(1)));
+    let null = limit("memory.update.peak_bytes", &format!("{burst}{}", basis(1)));
     struct Case {
         name: &'static str,
         limits: String,

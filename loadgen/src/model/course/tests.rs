@@ -247,8 +247,18 @@ fn steps_of_the_workload_are_done_in_drains_at_the_largest_size() {
             vec!["idle for 3 s", "delete"],
         ),
     ] {
-        let got = names(&steps(&asked), kind, objects, 1);
+        let course = steps(&asked);
+        let got = names(&course, kind, objects, 1);
         assert_eq!(got, [&before[..], &want].concat(), "{name}");
+        let cell = Cell {
+            subject: "a/x".into(),
+            objects,
+            repeat: 1,
+            kind,
+            per_s: None,
+        };
+        let place = course.place_of_workload(&cell);
+        assert_eq!(course.steps(&cell)[place], asked[..], "{name}");
     }
     let elsewhere = steps(&[recreate, idle]);
     assert_eq!(

@@ -118,6 +118,7 @@ mod tests {
             step: CREATED.into(),
             from_ms: 1_000,
             to_ms: 2_000,
+            of_workload: false,
             times: None,
             operator: None,
         }];

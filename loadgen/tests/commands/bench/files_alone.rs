@@ -80,6 +80,18 @@ pub fn an_operator_of_files_alone_is_benched_run_checked_and_reported() {
         "bench --subject widgets.toml --subjects widgets/own --objects 0,10 --bursts-only \
          --attempts 1 --out first",
     );
+    let report = std::fs::read_to_string(folder.path().join("first/report.md")).expect("written");
+    let row = report
+        .lines()
+        .find(|line| line.starts_with("| recreate of 50 % |"));
+    let row = row.unwrap_or_else(|| panic!("no row of the step in {report}"));
+    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+    // Runs, seconds, P50 and P99 until ready.
+    assert_eq!(cells[2], "1", "{row}");
+    assert!(
+        cells[3..6].iter().all(|cell| cell.parse::<f64>().is_ok()),
+        "{row}"
+    );
     let checked = folder.said("check first --limits limits.toml");
     assert!(checked.contains("1 of 1 limits hold"), "{checked}");
     std::fs::remove_file(folder.path().join("first/report.html")).expect("written");
