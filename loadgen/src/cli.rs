@@ -41,7 +41,7 @@ use crate::cli::control_plane::ControlPlaneCommand;
 use crate::cli::doctor::DoctorArgs;
 use crate::cli::run as load;
 use crate::cli::run::RunArgs;
-use crate::model::error::Usage;
+use crate::error::Usage;
 
 /// Measures the memory, CPU and requests of Kubernetes operators
 ///

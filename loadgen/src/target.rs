@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 
 use controlplane::{Binaries, Datastore};
 
-use crate::model::control_plane::ControlPlane;
-use crate::model::latency::Latencies;
-use crate::model::request_counts::RequestCounts;
+use crate::record::latency::Latencies;
+use crate::record::request_counts::RequestCounts;
+use crate::spec::control_plane::ControlPlane;
 use crate::target::cluster::Cluster;
 use crate::target::existing::{Existing, ExistingCluster};
 use crate::target::kubesim::Kubesim;

@@ -5,10 +5,10 @@
 use std::path::Path;
 
 use crate::marks::Marks;
-use loadgen::model::cell::Kind;
-use loadgen::model::evidence;
-use loadgen::model::evidence::Evidence;
-use loadgen::model::summary::Summary;
+use loadgen::plan::cell::Kind;
+use loadgen::record::evidence;
+use loadgen::record::evidence::Evidence;
+use loadgen::record::summary::Summary;
 use loadgen::report::rows::{
     CPU, DRAIN, PEAK, RESTARTED, Row, SERVER_CPU, SETTLED, WRITES, header, largest_of, sizes,
 };

@@ -14,15 +14,15 @@ use crate::claims::rule::{Bounds, Rule, judge, together};
 use crate::claims::verdict::{ClaimMeaning, ClaimResult, Judged};
 use loadgen::metric;
 use loadgen::metric::statistics::median;
-use loadgen::model::cell::Kind;
-use loadgen::model::histogram::Buckets;
-use loadgen::model::record;
-use loadgen::model::record::Record;
-use loadgen::model::subject::Language;
-use loadgen::model::summary::{Subject, Summary};
+use loadgen::plan::cell::Kind;
+use loadgen::record;
+use loadgen::record::Record;
+use loadgen::record::histogram::Buckets;
+use loadgen::record::summary::{Subject, Summary};
 use loadgen::report::rows::typical;
 use loadgen::report::summary::figures;
 use loadgen::report::table::figure;
+use loadgen::spec::subject::Language;
 
 const CLAIMS: &str = include_str!("../../results/claims.toml");
 

@@ -9,8 +9,8 @@ use std::path::Path;
 use thiserror::Error;
 
 use crate::marks::Marks;
-use loadgen::model::cell::Kind;
-use loadgen::model::summary::{Subject, Summary};
+use loadgen::plan::cell::Kind;
+use loadgen::record::summary::{Subject, Summary};
 use loadgen::report::rows::{Row, largest_of, sizes};
 use loadgen::report::table::{Table, grouped};
 use loadgen::report::title;
@@ -193,7 +193,7 @@ fn subject<'a>(summary: &'a Summary, id: &str) -> Result<&'a Subject, Error> {
 
 #[cfg(test)]
 mod tests {
-    use loadgen::model::summary::{Run, sample};
+    use loadgen::record::summary::{Run, sample};
 
     use super::*;
 

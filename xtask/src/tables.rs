@@ -14,9 +14,9 @@ use clap::Args;
 use crate::blocks::{BLOCKS, block_of, write};
 use crate::excerpt::{Excerpt, FIGURES};
 use crate::marks::{Block, blocks};
-use loadgen::model::error::Usage;
-use loadgen::model::evidence::Evidence;
-use loadgen::model::summary::Summary;
+use loadgen::error::Usage;
+use loadgen::record::evidence::Evidence;
+use loadgen::record::summary::Summary;
 use loadgen::report;
 use loadgen::report::summary;
 use loadgen::report::validate::Error;
@@ -151,8 +151,8 @@ fn link(file: &Path, folder: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use loadgen::model::cell::Kind;
-    use loadgen::model::summary::{Run, sample};
+    use loadgen::plan::cell::Kind;
+    use loadgen::record::summary::{Run, sample};
 
     use super::*;
 

@@ -23,23 +23,23 @@ use tare_procstat::MemoryCgroup;
 use tare_procstat::temp_dir::TempDir;
 
 use crate::cli::bench::args::BenchArgs;
-use crate::model::cell::Cell;
-use crate::model::control_plane::ControlPlane;
-use crate::model::error::{Usage, no_folder};
-use crate::model::estimate;
-use crate::model::evidence;
-use crate::model::evidence::{EXPERIMENT, Evidence};
-use crate::model::plan::Plan;
-use crate::model::profile::Profile;
-use crate::model::record::Experiment;
-use crate::model::run_id;
-use crate::model::workload::Workload;
+use crate::engine;
+use crate::engine::build;
+use crate::engine::conformance;
+use crate::engine::workspace::Workspace;
+use crate::engine::{Ending, Kept, Place, Setting};
+use crate::error::{Usage, no_folder};
+use crate::plan::Plan;
+use crate::plan::cell::Cell;
+use crate::plan::estimate;
+use crate::plan::profile::Profile;
+use crate::record::Experiment;
+use crate::record::evidence;
+use crate::record::evidence::{EXPERIMENT, Evidence};
 use crate::report;
-use crate::run;
-use crate::run::build;
-use crate::run::conformance;
-use crate::run::workspace::Workspace;
-use crate::run::{Ending, Kept, Place, Setting};
+use crate::run_id;
+use crate::spec::control_plane::ControlPlane;
+use crate::spec::workload::Workload;
 use crate::target::Source;
 use crate::target::context::Target;
 use crate::target::existing::ExistingCluster;
@@ -135,7 +135,7 @@ async fn measure(
     };
     evidence.write_json(EXPERIMENT, &experiment)?;
     announce(&plan, &setting, args.control_plane, &kept);
-    let ending = run::run(&plan, &setting, &mut experiment, kept, &stop).await;
+    let ending = engine::run(&plan, &setting, &mut experiment, kept, &stop).await;
     progress.finish();
     if let Source::Existing(existing) = &setting.source {
         // After Ctrl-C the namespace of the run at hand is still there.

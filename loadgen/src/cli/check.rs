@@ -10,13 +10,13 @@ use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
+use crate::error::Usage;
 use crate::metric::judge;
 use crate::metric::judge::{Judgement, Outcome};
 use crate::metric::limits::{Bound, Limits};
 use crate::metric::suggest;
-use crate::model::error::Usage;
-use crate::model::evidence::Evidence;
-use crate::model::summary::Summary;
+use crate::record::evidence::Evidence;
+use crate::record::summary::Summary;
 use crate::report::limits::{how_many_hold, markdown, sentence, table};
 use crate::report::{SUMMARY, junit, validate};
 

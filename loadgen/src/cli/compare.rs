@@ -11,12 +11,12 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
+use crate::error::Usage;
 use crate::metric;
 use crate::metric::change;
 use crate::metric::change::{Assessment, Change, Changes, Pairing};
-use crate::model::error::Usage;
-use crate::model::evidence::Evidence;
-use crate::model::summary::{Subject, Summary};
+use crate::record::evidence::Evidence;
+use crate::record::summary::{Subject, Summary};
 use crate::report::change::{METHOD, figure_name, markdown, tables};
 use crate::report::{SUMMARY, validate};
 

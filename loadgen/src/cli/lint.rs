@@ -15,11 +15,11 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::cli::run::dns_label;
-use crate::model::error::Usage;
-use crate::model::subject::Subject;
-use crate::model::workload;
-use crate::model::workload::{Scenario, Workload};
+use crate::error::Usage;
 use crate::report::table::grouped;
+use crate::spec::subject::Subject;
+use crate::spec::workload;
+use crate::spec::workload::{Scenario, Workload};
 use crate::target::cluster::Cluster;
 use crate::target::context::{Target, TargetArgs};
 use crate::target::fixtures;

@@ -11,7 +11,7 @@ use clap::Args;
 
 use crate::cli::run::merged;
 use crate::cli::run::record::RunRecord;
-use crate::model::error::Usage;
+use crate::error::Usage;
 
 #[derive(Args)]
 pub struct MergeArgs {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::metric;
 use crate::metric::Metric;
-use crate::model::cell::Kind;
+use crate::plan::cell::Kind;
 use crate::report::Table;
 
 #[derive(Args, Clone, Debug)]

@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::model::workload;
-use crate::model::workload::CANARY;
+use crate::spec::workload;
+use crate::spec::workload::CANARY;
 use crate::target::cluster::{Cluster, request};
 
 #[derive(Args)]

@@ -7,7 +7,7 @@ use std::io::Write;
 
 use tokio::sync::oneshot;
 
-use crate::model::error::Usage;
+use crate::error::Usage;
 use crate::target::context::can_ask;
 
 /// # Errors

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::model::evidence::Evidence;
-use crate::model::evidence::sums::{Difference, DifferenceKind, SUMS};
+use crate::record::evidence::Evidence;
+use crate::record::evidence::sums::{Difference, DifferenceKind, SUMS};
 use crate::report;
 use crate::report::summary;
 use crate::report::verify::figures;

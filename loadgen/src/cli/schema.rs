@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use schemars::generate::SchemaSettings;
 
-use crate::model::conformance::Conformance;
-use crate::model::record::{Experiment, Run};
-use crate::model::subject::Subject;
-use crate::model::summary::Summary;
-use crate::model::workload::conformance::format::ConformanceFile;
-use crate::model::workload::file::format::WorkloadFile;
+use crate::record::conformance::Conformance;
+use crate::record::summary::Summary;
+use crate::record::{Experiment, Run};
+use crate::spec::subject::Subject;
+use crate::spec::workload::conformance::format::ConformanceFile;
+use crate::spec::workload::file::format::WorkloadFile;
 
 #[derive(Args, Clone, Debug)]
 pub struct SchemaArgs {

@@ -8,9 +8,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::model::error::Usage;
-use crate::model::evidence::Evidence;
-use crate::model::summary::{Subject, Summary};
+use crate::error::Usage;
+use crate::record::evidence::Evidence;
+use crate::record::summary::{Subject, Summary};
 use crate::report::sizing::{advice, yaml};
 use crate::report::{SUMMARY, validate};
 

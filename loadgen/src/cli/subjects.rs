@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Serialize;
 
-use crate::model::subject;
-use crate::model::subject::{Language, Measured, Subject};
 use crate::report::Table;
+use crate::spec::subject;
+use crate::spec::subject::{Language, Measured, Subject};
 
 #[derive(Args, Clone, Debug)]
 pub struct SubjectsArgs {

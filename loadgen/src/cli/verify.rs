@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Serialize;
 
-use crate::model::evidence::Evidence;
-use crate::model::record::SCHEMA;
+use crate::record::SCHEMA;
+use crate::record::evidence::Evidence;
 use crate::report::verify;
 
 #[derive(Args, Clone, Debug)]

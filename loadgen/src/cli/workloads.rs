@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Serialize;
 
-use crate::model::error::Usage;
-use crate::model::workload;
-use crate::model::workload::{Workload, mix, shipped};
+use crate::error::Usage;
 use crate::report::Table;
+use crate::spec::workload;
+use crate::spec::workload::{Workload, mix, shipped};
 
 #[derive(Args, Clone, Debug)]
 pub struct WorkloadsArgs {

@@ -1,7 +1,7 @@
 //! Requests for objects that do not concern the operator: one for each of them, at its time.
 //!
 //! Guarantees: in the order of the kinds, and of the numbers within a kind; the first answer that is an error ends it.
-//! Leaves to others: what the objects look like (`model::bystanders`), and when they are made, changed and deleted.
+//! Leaves to others: what the objects look like (`spec::bystanders`), and when they are made, changed and deleted.
 
 use std::future::Future;
 use std::time::Instant;
@@ -11,8 +11,8 @@ use http::Method;
 use serde::de::IgnoredAny;
 
 use crate::load::timetable::Pace;
-use crate::model::bystanders;
-use crate::model::bystanders::Bystanders;
+use crate::spec::bystanders;
+use crate::spec::bystanders::Bystanders;
 use crate::target::cluster::{Cluster, Error, JSON, MERGE_PATCH};
 
 /// Requests in flight, as many as the generator of load has.

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use crate::load::journal::Journal;
 use crate::load::object::Failed;
 use crate::load::timetable::Pace;
-use crate::model::workload::{Readiness, Resource, Scenario, template};
+use crate::spec::workload::{Readiness, Resource, Scenario, template};
 use crate::target::cluster::{Cluster, Error};
 
 /// Keeps a local server busy on a few cores, and stays below its in-flight limits.

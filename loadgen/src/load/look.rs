@@ -7,9 +7,9 @@ use http::Method;
 use serde_json::Value;
 
 use crate::load::timeline::Timeline;
-use crate::model::subject::Convergence;
-use crate::model::workload::condition::Reading;
-use crate::model::workload::{Resource, Scenario};
+use crate::spec::subject::Convergence;
+use crate::spec::workload::condition::Reading;
+use crate::spec::workload::{Resource, Scenario};
 use crate::target::cluster::Cluster;
 
 /// Of a status, characters.

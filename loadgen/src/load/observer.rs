@@ -17,9 +17,9 @@ use serde_json::Value;
 
 use crate::load::journal::Journal;
 use crate::load::object::Observation;
-use crate::model::subject::Convergence;
-use crate::model::workload::condition::Reading;
-use crate::model::workload::{Resource, Scenario};
+use crate::spec::subject::Convergence;
+use crate::spec::workload::condition::Reading;
+use crate::spec::workload::{Resource, Scenario};
 use crate::target::cluster::{Cluster, Error, request};
 
 /// An object as far as it is decoded.

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::model::workload::StandIn;
+use crate::spec::workload::StandIn;
 use crate::target::cluster::{Cluster, Error, request};
 
 /// Patches in flight at once; those that wait for their delay are not among them.

@@ -10,8 +10,8 @@ use std::ops::Range;
 
 use crate::load::generator::Act;
 use crate::load::object::{Failed, Object, Observation};
-use crate::model::samples::{Sample, Samples};
-use crate::model::workload::{CANARY, canary};
+use crate::record::samples::{Sample, Samples};
+use crate::spec::workload::{CANARY, canary};
 
 /// All objects of a run.
 #[derive(Debug, Default)]

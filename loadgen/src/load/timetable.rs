@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::rate::{Phase, Rate};
+use crate::spec::rate::{Phase, Rate};
 
 /// How objects are offered.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,9 +6,9 @@
 //! latency would forgive those that are slow at every rate.
 //!
 //! Guarantees: pure. Leaves to others: the knee (`metric::knee`), and which rates are offered
-//! (`run::follow`).
+//! (`engine::follow`).
 
-use crate::model::record::{Convergence, Run};
+use crate::record::{Convergence, Run};
 
 /// Most that P99 may be, from the intended send until observed, ms.
 pub const P99_MS: f64 = 1_000.0;
@@ -74,9 +74,9 @@ pub fn rule() -> String {
 pub mod tests {
     use super::*;
     use crate::metric::convergence::{Timetable, convergence};
-    use crate::model::cell::{Cell, Kind};
-    use crate::model::record::Failure;
-    use crate::model::samples::Sample;
+    use crate::plan::cell::{Cell, Kind};
+    use crate::record::Failure;
+    use crate::record::samples::Sample;
 
     /// Ten objects at this rate, each observed and ready after `latency_ms`.
     pub fn run(per_s: u32, repeat: u32, latency_ms: u64) -> Run {

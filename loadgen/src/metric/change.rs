@@ -14,8 +14,8 @@ use crate::metric;
 use crate::metric::noise;
 use crate::metric::statistics::{median, ratio_of_series};
 use crate::metric::{KNEE, Metric};
-use crate::model::cell::Kind;
-use crate::model::summary::{NoiseFloor, Run, Subject, Summary};
+use crate::plan::cell::Kind;
+use crate::record::summary::{NoiseFloor, Run, Subject, Summary};
 
 /// Whether a figure is one of those that are compared.
 pub fn is_compared(name: &str) -> bool {

@@ -8,8 +8,8 @@ use crate::metric;
 use crate::metric::Metric;
 use crate::metric::noise;
 use crate::metric::statistics::ratio_of_pairs;
-use crate::model::cell::Kind;
-use crate::model::summary::{Comparison, NoiseFloor, Run, Subject, Summary};
+use crate::plan::cell::Kind;
+use crate::record::summary::{Comparison, NoiseFloor, Run, Subject, Summary};
 
 /// Ours against the others at the largest size, or the first subject where none is ours.
 pub fn comparisons(summary: &Summary, floors: &[NoiseFloor]) -> Vec<Comparison> {

@@ -6,9 +6,9 @@
 
 use crate::load::generator::CONNECTIONS;
 use crate::metric::saturation::saturated;
-use crate::model::latency::Latencies;
-use crate::model::record::Convergence;
-use crate::model::samples::Sample;
+use crate::record::Convergence;
+use crate::record::latency::Latencies;
+use crate::record::samples::Sample;
 
 /// Whether a send can be late, which needs a timetable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

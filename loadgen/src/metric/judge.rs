@@ -7,7 +7,7 @@
 use crate::metric;
 use crate::metric::limits::{Bound, Limit, Limits};
 use crate::metric::statistics::median;
-use crate::model::summary::{Run, Subject, Summary};
+use crate::record::summary::{Run, Subject, Summary};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
@@ -100,8 +100,8 @@ impl Judgement {
 pub mod tests {
     use super::*;
     use crate::metric::limits::tests::LEAST;
-    use crate::model::cell::Kind;
-    use crate::model::summary::{Knee, LimitedBy, RateSweep, sample};
+    use crate::plan::cell::Kind;
+    use crate::record::summary::{Knee, LimitedBy, RateSweep, sample};
 
     /// A summary of one subject with these runs: valid, and settled anonymous bytes.
     fn summary(runs: &[(bool, Option<u64>)]) -> Summary {

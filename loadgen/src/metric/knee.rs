@@ -8,7 +8,7 @@
 //! measured. Leaves to others: when a rate
 //! is kept up (`metric::at_rate`), and the points (`report::rates`).
 
-use crate::model::summary::{Knee, LimitedBy, RateOutcome, RatePoint};
+use crate::record::summary::{Knee, LimitedBy, RateOutcome, RatePoint};
 
 /// A machine, or a core, of which so much is in use has no room for more: what is left are waits and
 /// the parts of the kernel that nobody is charged for.

@@ -9,8 +9,8 @@ use toml::Spanned;
 
 use crate::metric;
 use crate::metric::Metric;
-use crate::model::cell::Kind;
-use crate::model::subject::line_of;
+use crate::plan::cell::Kind;
+use crate::spec::subject::line_of;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {

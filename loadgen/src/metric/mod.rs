@@ -37,10 +37,10 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use crate::metric::statistics::median;
-use crate::model::cell::Kind;
-use crate::model::record::{Restart, Run, Sampled};
-use crate::model::summary;
-use crate::model::summary::Subject;
+use crate::plan::cell::Kind;
+use crate::record::summary;
+use crate::record::summary::Subject;
+use crate::record::{Restart, Run, Sampled};
 
 /// A figure.
 pub struct Metric {

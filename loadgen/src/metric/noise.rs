@@ -6,7 +6,7 @@
 
 use crate::metric::compare::{by_repeat, of_one_size, pairs};
 use crate::metric::statistics::ratio_of_pairs;
-use crate::model::summary::{Comparison, NoiseFloor, Summary};
+use crate::record::summary::{Comparison, NoiseFloor, Summary};
 
 /// The largest ratio that noise explains, upwards or downwards; `None` without an interval.
 pub fn largest_ratio(floor: &NoiseFloor) -> Option<f64> {
@@ -61,7 +61,7 @@ pub fn is_significant(ratio: f64, ci95: Option<[f64; 2]>, noise: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::cell::Kind;
+    use crate::plan::cell::Kind;
 
     const SHOWN: &str = "memory.settled.rss_bytes";
 

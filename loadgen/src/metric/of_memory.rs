@@ -3,8 +3,8 @@
 //! Guarantees: every phase has every figure; after restarts it is the median over them.
 
 use crate::metric::{Metric, Shown, Source};
-use crate::model::cell::Kind;
-use crate::model::record::{Run, Sampled};
+use crate::plan::cell::Kind;
+use crate::record::{Run, Sampled};
 
 /// A phase of a run that ends with a sample of memory.
 pub(super) struct Phase {

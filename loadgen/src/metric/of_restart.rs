@@ -4,8 +4,8 @@
 
 use crate::metric::Metric;
 use crate::metric::Shown::{RestartServer, Work};
-use crate::model::cell::Kind;
-use crate::model::record::{Restart, ServerUse};
+use crate::plan::cell::Kind;
+use crate::record::{Restart, ServerUse};
 
 const QUIET: &[Kind] = &[Kind::Memory];
 const TIMED: &[Kind] = &[Kind::Drain];

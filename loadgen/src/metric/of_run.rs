@@ -5,12 +5,12 @@
 
 use crate::metric::Metric;
 use crate::metric::Shown::{self, Foreign, Memory, Requests, Unhealthy, Work};
-use crate::model::bystanders::Found;
-use crate::model::cell::Kind;
-use crate::model::histogram::Buckets;
-use crate::model::latency::Quantiles;
-use crate::model::record::{Idle, Run, Sampled, UpdateStorm};
-use crate::model::request_counts::RequestCounts;
+use crate::plan::cell::Kind;
+use crate::record::histogram::Buckets;
+use crate::record::latency::Quantiles;
+use crate::record::request_counts::RequestCounts;
+use crate::record::{Idle, Run, Sampled, UpdateStorm};
+use crate::spec::bystanders::Found;
 
 /// Runs with nothing else at work on the machine.
 const TIMED: &[Kind] = &[Kind::Drain];

@@ -3,7 +3,7 @@
 //! Guarantees: pure; where a figure cannot be told (too few points, no spread to divide by) the
 //! answer is `None`, never 0. Leaves to others: which figures to compare.
 
-use crate::model::rng::SplitMix64;
+use crate::rng::SplitMix64;
 
 /// The middle value, or the mean of the two middle ones.
 pub fn median(values: &[f64]) -> Option<f64> {

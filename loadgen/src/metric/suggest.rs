@@ -9,8 +9,8 @@ use std::fmt::Write;
 use crate::metric;
 use crate::metric::Metric;
 use crate::metric::limits::Basis;
-use crate::model::cell::Kind;
-use crate::model::summary::{Subject, Summary};
+use crate::plan::cell::Kind;
+use crate::record::summary::{Subject, Summary};
 
 /// Where the runs agree more closely than the next ones will.
 const SHARE_OF_MEAN: f64 = 0.1;
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use crate::metric::judge;
     use crate::metric::limits::Limits;
-    use crate::model::summary::{Run, sample};
+    use crate::record::summary::{Run, sample};
 
     #[test]
     fn a_margin_is_twice_the_spread_a_tenth_of_the_mean_or_the_least() {

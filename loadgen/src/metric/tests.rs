@@ -4,17 +4,17 @@ use serde_json::{Value, json};
 use tare_procstat::{CgroupMemory, Memory};
 
 use super::*;
-use crate::model::bystanders::{Changed, Found, Use};
-use crate::model::cell::Cell;
-use crate::model::histogram::Buckets;
-use crate::model::latency::Latencies;
-use crate::model::machine_use::MachineUse;
-use crate::model::record::{
+use crate::plan::cell::Cell;
+use crate::record::histogram::Buckets;
+use crate::record::latency::Latencies;
+use crate::record::machine_use::MachineUse;
+use crate::record::request_counts::{Entry, RequestCounts};
+use crate::record::summary::{BytesPerObject, Knee, LimitedBy, RateSweep, sample};
+use crate::record::{
     Convergence, Datastore, Deletion, FaultResponse, GcPauses, Idle, PhaseMemory, Reconcile,
     ServerRestart, ServerUse, Soak, UpdateStorm,
 };
-use crate::model::request_counts::{Entry, RequestCounts};
-use crate::model::summary::{BytesPerObject, Knee, LimitedBy, RateSweep, sample};
+use crate::spec::bystanders::{Changed, Found, Use};
 
 fn sampled(rss_bytes: u64) -> Sampled {
     Sampled {

@@ -7,13 +7,13 @@ use serde_json::json;
 
 use crate::metric;
 use crate::metric::statistics::median;
-use crate::model::cell::Kind;
-use crate::model::record::Record;
-use crate::model::subject::built_in;
-use crate::model::summary::{Comparison, OnSmallNode, Run, SmallNode, Subject, Summary};
+use crate::plan::cell::Kind;
+use crate::record::Record;
+use crate::record::summary::{Comparison, OnSmallNode, Run, SmallNode, Subject, Summary};
 use crate::report::rows::{CPU, DRAIN, PEAK, Row, SETTLED, WRITES, largest_of, with_unsettled};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::{Block, Section, prose, work};
+use crate::spec::subject::built_in;
 
 /// Memory of the node: 512 MiB.
 const NODE_BYTES: u64 = 512 << 20;
@@ -175,7 +175,7 @@ fn table(node: &SmallNode) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::summary::sample;
+    use crate::record::summary::sample;
 
     fn answer(summary: &Summary) -> String {
         sentences(summary).join(" ")

@@ -1,14 +1,14 @@
 //! Foreign objects: how many of them a subject has in memory, and what they cost it.
 //!
-//! Guarantees: an upper bound, and said so. Leaves to others: the search (`measure::memory_search`).
+//! Guarantees: an upper bound, and said so. Leaves to others: the search (`watch::memory_search`).
 
 use crate::metric::Shown;
-use crate::model::bystanders::Found;
-use crate::model::cell::Kind;
-use crate::model::record::{Record, Run};
-use crate::model::summary::{Subject, Summary};
+use crate::plan::cell::Kind;
+use crate::record::summary::{Subject, Summary};
+use crate::record::{Record, Run};
 use crate::report::table::{Table, grouped};
 use crate::report::{Section, rows};
+use crate::spec::bystanders::Found;
 
 /// Of the memory runs of the largest size: a row for each kind with the most of all repeats, then what they cost. A ratio
 /// would be one of noise.

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use crate::metric;
-use crate::model::cell::Cell;
-use crate::model::profile::Profile;
-use crate::model::record::{Record, Run};
-use crate::model::summary::{Subject, Summary};
+use crate::plan::cell::Cell;
+use crate::plan::profile::Profile;
+use crate::record::summary::{Subject, Summary};
+use crate::record::{Record, Run};
 use crate::report::rows::Row;
 use crate::report::table::{Table, figure};
 use crate::report::title::short;
@@ -160,7 +160,7 @@ pub fn reproduce(summary: &Summary) -> Option<Section> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::summary::sample;
+    use crate::record::summary::sample;
 
     #[test]
     fn an_installed_loadgen_is_called_by_its_name_and_one_of_a_checkout_by_cargo() {

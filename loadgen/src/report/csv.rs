@@ -5,7 +5,7 @@
 //! Leaves to others: medians.
 
 use crate::metric;
-use crate::model::summary::{Run, Subject, Summary};
+use crate::record::summary::{Run, Subject, Summary};
 
 const HEADER: [&str; 10] = [
     "subject", "kind", "objects", "per_s", "repeat", "attempt", "valid", "figure", "value", "unit",
@@ -60,8 +60,8 @@ fn row(subject: &Subject, run: Option<&Run>, name: &str, value: f64) -> [String;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::cell::Kind;
-    use crate::model::summary::sample;
+    use crate::plan::cell::Kind;
+    use crate::record::summary::sample;
 
     #[test]
     fn a_figure_has_one_line_with_its_unit() {

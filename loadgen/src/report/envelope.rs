@@ -2,7 +2,7 @@
 //!
 //! Guarantees: pure; a try that did not hold stands in the table with its reason. Leaves to others: the tries.
 
-use crate::model::envelope::{Bounds, Envelope, Try};
+use crate::record::envelope::{Bounds, Envelope, Try};
 use crate::report::chart::{Axis, Chart, Line};
 use crate::report::table::{Table, figure, grouped};
 

@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn each_limit_is_a_test_case() {
-        let nothing = crate::model::summary::sample(vec![]);
+        let nothing = crate::record::summary::sample(vec![]);
         let optional = judged(&format!("{LEAST}optional = true\n"), &nothing);
         let text = xml(&[breach(), optional]).expect("rendered");
         let lines: Vec<&str> = text.lines().map(str::trim).collect();

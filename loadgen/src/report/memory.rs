@@ -1,9 +1,9 @@
 //! Memory against the number of objects: the picture, the slopes, the tables.
 
+use crate::error::Usage;
 use crate::metric::Shown;
-use crate::model::cell::Kind;
-use crate::model::error::Usage;
-use crate::model::summary::{Subject, Summary};
+use crate::plan::cell::Kind;
+use crate::record::summary::{Subject, Summary};
 use crate::report::chart::{Axis, Chart, Line};
 use crate::report::rows::{DRAIN, PEAK, Row, SETTLED, largest_of, sizes_of, slot};
 use crate::report::table::{Table, figure, grouped};

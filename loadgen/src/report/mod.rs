@@ -40,11 +40,11 @@ use std::collections::BTreeMap;
 
 use anyhow::Context;
 
-use crate::model::conformance;
-use crate::model::conformance::ConformanceResult;
-use crate::model::evidence::{EXPERIMENT, Evidence};
-use crate::model::record::{Record, Run};
-use crate::model::summary::Summary;
+use crate::record::conformance;
+use crate::record::conformance::ConformanceResult;
+use crate::record::evidence::{EXPERIMENT, Evidence};
+use crate::record::summary::Summary;
+use crate::record::{Record, Run};
 use crate::report::chart::Chart;
 use crate::report::over_time::OverTime;
 

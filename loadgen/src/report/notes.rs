@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 
 use crate::metric;
 use crate::metric::{Metric, Source};
-use crate::model::bystanders;
-use crate::model::cell::Kind;
-use crate::model::conformance::Conformance;
-use crate::model::profile::Timing;
-use crate::model::record::Record;
-use crate::model::summary::{Run, Summary};
-use crate::model::workload::{Resource, mix};
+use crate::plan::cell::Kind;
+use crate::plan::profile::Timing;
+use crate::record::Record;
+use crate::record::conformance::Conformance;
+use crate::record::summary::{Run, Summary};
 use crate::report::circumstances::missing;
 use crate::report::rows::sizes_of;
 use crate::report::{Block, Section, prose};
+use crate::spec::bystanders;
+use crate::spec::workload::{Resource, mix};
 
 /// How notes begin on what is `null` in the summary, on figures that some runs do not have, and on runs that failed.
 const NULL: &str = "null: ";

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::cell::{Cell, Kind};
-use crate::model::evidence::Evidence;
-use crate::model::record::{Record, Run, StepSpan};
-use crate::model::series::{Series, SeriesRow};
-use crate::model::summary::Summary;
+use crate::plan::cell::{Cell, Kind};
+use crate::record::evidence::Evidence;
+use crate::record::series::{Series, SeriesRow};
+use crate::record::summary::Summary;
+use crate::record::{Record, Run, StepSpan};
 use crate::report::chart::{Axis, Band, Chart, Line};
 use crate::report::rows::slot;
 use crate::report::table::grouped;

@@ -8,11 +8,11 @@ use crate::metric::at_rate;
 use crate::metric::at_rate::{achieved_per_s, kept_up, ready_span_s};
 use crate::metric::knee::knee;
 use crate::metric::statistics::median;
-use crate::model::cell::Kind;
-use crate::model::latency::Latencies;
-use crate::model::record;
-use crate::model::record::{Convergence, Record};
-use crate::model::summary::{RateOutcome, RatePoint, RateSweep, Subject, Summary};
+use crate::plan::cell::Kind;
+use crate::record;
+use crate::record::latency::Latencies;
+use crate::record::summary::{RateOutcome, RatePoint, RateSweep, Subject, Summary};
+use crate::record::{Convergence, Record};
 use crate::report::chart::{Axis, Chart, Line};
 use crate::report::rows::slot;
 use crate::report::table::{Table, figure, grouped};
@@ -290,7 +290,7 @@ fn curve(latencies: &Latencies) -> Vec<(f64, f64)> {
 mod tests {
     use super::*;
     use crate::metric::at_rate::tests;
-    use crate::model::summary::{Knee, LimitedBy};
+    use crate::record::summary::{Knee, LimitedBy};
 
     #[test]
     fn a_rate_without_a_valid_run_is_a_row_with_its_reason() {

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use crate::metric::Shown;
 use crate::metric::statistics::median;
-use crate::model::cell::Kind;
-use crate::model::record::{Record, Restart};
+use crate::plan::cell::Kind;
+use crate::record::{Record, Restart};
 use crate::report::rows::{RESTARTED, Row};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::{Section, rows};

@@ -8,8 +8,8 @@
 use crate::metric;
 use crate::metric::statistics::median;
 use crate::metric::{Metric, Shown};
-use crate::model::cell::Kind;
-use crate::model::summary::{Run, Subject, Summary};
+use crate::plan::cell::Kind;
+use crate::record::summary::{Run, Subject, Summary};
 use crate::report::table::{Table, figure};
 
 /// Every run of the cell failed or is invalid; the section of runs says why.
@@ -193,7 +193,7 @@ pub fn slot(summary: &Summary, id: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::summary::sample;
+    use crate::record::summary::sample;
 
     #[test]
     fn a_figure_says_how_many_runs_did_not_settle() {

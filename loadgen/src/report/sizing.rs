@@ -9,8 +9,8 @@
 use serde::Serialize;
 
 use crate::metric;
-use crate::model::cell::Kind;
-use crate::model::summary::{Run, Subject, Summary};
+use crate::plan::cell::Kind;
+use crate::record::summary::{Run, Subject, Summary};
 use crate::report::rows::{RESTARTED, SETTLED, sizes_of};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::title;
@@ -244,7 +244,7 @@ mod tests {
             run(500, 90_000_000, false),
             run(5_000, 40_000_000, true),
         ];
-        let summary = crate::model::summary::sample(runs);
+        let summary = crate::record::summary::sample(runs);
         let subject = &summary.subjects[0];
         for (asked, objects, idle_bytes) in [
             (Some(100), 500, 20e6),
@@ -276,7 +276,7 @@ mod tests {
             unsettled.contains("# 1 of them did not settle"),
             "{unsettled}"
         );
-        let none = crate::model::summary::sample(vec![run(500, 1, false)]);
+        let none = crate::record::summary::sample(vec![run(500, 1, false)]);
         let error = advice(&none.subjects[0], None).expect_err("nothing valid");
         assert!(error.contains("no valid memory run"), "{error}");
     }

@@ -1,10 +1,10 @@
 //! What the steps of the workload took, as a table for each subject.
 //!
 //! Guarantees: pure; the median of all drains at the largest size that came to the end of the step. Only where the workload
-//! has steps. Leaves to others: doing them (`run::step`).
+//! has steps. Leaves to others: doing them (`engine::step`).
 
 use crate::metric::statistics::median;
-use crate::model::record::{Record, StepSpan};
+use crate::record::{Record, StepSpan};
 use crate::report::Section;
 use crate::report::table::{Column, Table, figure};
 

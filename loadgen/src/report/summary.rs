@@ -7,10 +7,10 @@ use crate::metric;
 use crate::metric::compare;
 use crate::metric::noise;
 use crate::metric::statistics::line_fit;
-use crate::model::cell::Kind;
-use crate::model::record;
-use crate::model::record::{Environment, Origin, Record, SCHEMA, SubjectRecord};
-use crate::model::summary::{BytesPerObject, Run, Scenario, Subject, Summary};
+use crate::plan::cell::Kind;
+use crate::record;
+use crate::record::summary::{BytesPerObject, Run, Scenario, Subject, Summary};
+use crate::record::{Environment, Origin, Record, SCHEMA, SubjectRecord};
 use crate::report::{answer, notes, rates, title};
 
 /// The summary of a folder's raw data.

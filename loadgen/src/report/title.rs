@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use crate::model::record::{Record, Run};
-use crate::model::summary::Summary;
+use crate::record::summary::Summary;
+use crate::record::{Record, Run};
 use crate::report::circumstances::missing;
 use crate::report::prose;
 use crate::report::rows::sizes;

@@ -4,9 +4,9 @@
 //! same bench. Leaves to others: the measuring.
 
 use crate::metric::Shown;
-use crate::model::cell::Kind;
-use crate::model::record::{Record, Run};
-use crate::model::summary::Summary;
+use crate::plan::cell::Kind;
+use crate::record::summary::Summary;
+use crate::record::{Record, Run};
 use crate::report::rows::{CPU, Row, SETTLED, WRITES};
 use crate::report::table::{Table, grouped};
 use crate::report::{Section, rows};

@@ -9,11 +9,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::model::conformance::Conformance;
-use crate::model::evidence;
-use crate::model::evidence::{EXPERIMENT, Evidence};
-use crate::model::record::{Experiment, Run, SCHEMA};
-use crate::model::summary::{Subject, Summary};
+use crate::record::conformance::Conformance;
+use crate::record::evidence;
+use crate::record::evidence::{EXPERIMENT, Evidence};
+use crate::record::summary::{Subject, Summary};
+use crate::record::{Experiment, Run, SCHEMA};
 use crate::report::SUMMARY;
 use crate::report::notes::null_paths;
 use crate::report::verify::Problem;
@@ -22,7 +22,7 @@ use crate::report::verify::Problem;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
-    Read(#[from] crate::model::evidence::Error),
+    Read(#[from] crate::record::evidence::Error),
     #[error(
         "{file}: schema {found}; this loadgen reads schema {SCHEMA}, so use the version that wrote it"
     )]
@@ -200,8 +200,8 @@ fn interval(ends: Option<[f64; 2]>, path: &str, found: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::cell::Kind;
-    use crate::model::summary::{Run, sample};
+    use crate::plan::cell::Kind;
+    use crate::record::summary::{Run, sample};
 
     fn summary() -> Value {
         let run = Run::without_figures(Kind::Memory, 5, 1, vec![]);
@@ -266,7 +266,7 @@ mod tests {
         summary.subjects[0].runs[0].valid = false;
         summary
             .noise_floors
-            .push(crate::model::summary::NoiseFloor {
+            .push(crate::record::summary::NoiseFloor {
                 metric: "memory.settled.rss_bytes".into(),
                 cell: Kind::Memory,
                 ratio: 1.0,

@@ -6,8 +6,8 @@
 
 use crate::metric::Shown;
 use crate::metric::noise::largest_ratio;
-use crate::model::cell::Kind;
-use crate::model::summary::{Comparison, NoiseFloor, Subject, Summary};
+use crate::plan::cell::Kind;
+use crate::record::summary::{Comparison, NoiseFloor, Subject, Summary};
 use crate::report::rows::{
     CPU, DRAIN, PEAK, RESTARTED, Row, SERVER_CPU, SETTLED, WRITES, largest_of, slot,
 };

@@ -14,7 +14,7 @@ use http::Method;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::model::workload::{BYSTANDERS_LABEL, FIXTURE_LABEL, RUN_LABEL, Resource};
+use crate::spec::workload::{BYSTANDERS_LABEL, FIXTURE_LABEL, RUN_LABEL, Resource};
 use crate::target::cluster::{Cluster, Error};
 use crate::terminal::progress::Progress;
 

@@ -15,8 +15,8 @@ use kube::{Client, Config};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use crate::model::request_counts::RequestCounts;
-use crate::model::workload::Resource;
+use crate::record::request_counts::RequestCounts;
+use crate::spec::workload::Resource;
 pub use crate::target::cluster::error::Error;
 use crate::target::proxy;
 

@@ -12,7 +12,7 @@ use clap::Args;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-use crate::model::error::Usage;
+use crate::error::Usage;
 use crate::target::proxy;
 
 #[derive(Args, Clone, Debug)]

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use http::Method;
 use kube::config::Kubeconfig;
 
-use crate::model::run_id;
-use crate::model::workload::{Fixture, RUN_LABEL, Resource};
+use crate::run_id;
+use crate::spec::workload::{Fixture, RUN_LABEL, Resource};
 use crate::target::Order;
 use crate::target::cleanup::bench_namespace;
 use crate::target::cluster;

@@ -1,7 +1,7 @@
 //! Fixtures on a cluster: created before the objects that need them, found again by the label of their run, deleted.
 //!
 //! Guarantees: an object that exists already is used as it is, and is not deleted. Leaves to others: what is in
-//! them (`model::workload::fixture`), and waiting until they are gone (`cleanup`).
+//! them (`spec::workload::fixture`), and waiting until they are gone (`cleanup`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use http::Method;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::model::shard::Shard;
-use crate::model::workload;
-use crate::model::workload::{Fixture, Resource, group_and_version, root};
+use crate::spec::shard::Shard;
+use crate::spec::workload;
+use crate::spec::workload::{Fixture, Resource, group_and_version, root};
 use crate::target::cleanup::{Made, Scope};
 use crate::target::cluster::{Cluster, JSON};
 use crate::target::{cleanup, cluster};

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use controlplane::{Binaries, ControlPlane, Datastore, Error, Flags, Options, User};
 
-use crate::measure::audit_log::AuditLog;
-use crate::model::latency::Latencies;
-use crate::model::request_counts::RequestCounts;
-use crate::model::workload::CANARY;
+use crate::record::latency::Latencies;
+use crate::record::request_counts::RequestCounts;
+use crate::spec::workload::CANARY;
 use crate::target::{HARNESS, Order, SUBJECT};
+use crate::watch::audit_log::AuditLog;
 
 #[derive(Debug)]
 pub struct Real {

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use loadgen::model::evidence::{EXPERIMENT, Evidence};
+use loadgen::record::evidence::{EXPERIMENT, Evidence};
 use loadgen::report;
 use loadgen::report::summary::summarise;
 use loadgen::report::verify::other_schema::OtherSchema;

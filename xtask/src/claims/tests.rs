@@ -1,7 +1,7 @@
 use super::*;
-use loadgen::model::cell::Cell;
-use loadgen::model::record::GcPauses;
-use loadgen::model::summary::{Run, sample};
+use loadgen::plan::cell::Cell;
+use loadgen::record::GcPauses;
+use loadgen::record::summary::{Run, sample};
 
 const KIND: Kind = Kind::Memory;
 

@@ -10,8 +10,8 @@ use clap::Args;
 
 use crate::index;
 use crate::marks::Marks;
-use loadgen::model::error::Usage;
-use loadgen::model::evidence::Evidence;
+use loadgen::error::Usage;
+use loadgen::record::evidence::Evidence;
 
 const README: &str = "README.md";
 const PAGE: &str = "index.html";

@@ -9,8 +9,8 @@ use std::path::Path;
 use anyhow::Context;
 use serde_json::Value;
 
-use loadgen::model::evidence::origin::ORIGIN;
-use loadgen::model::evidence::{EXPERIMENT, Evidence};
+use loadgen::record::evidence::origin::ORIGIN;
+use loadgen::record::evidence::{EXPERIMENT, Evidence};
 use loadgen::report::SUMMARY;
 use loadgen::report::table::grouped;
 use loadgen::report::title::short;

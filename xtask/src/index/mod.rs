@@ -16,8 +16,8 @@ use anyhow::Context;
 
 use crate::index::facts::Facts;
 use crate::index::page::Entry;
-use loadgen::model::error::Usage;
-use loadgen::model::evidence::{EXPERIMENT, Evidence};
+use loadgen::error::Usage;
+use loadgen::record::evidence::{EXPERIMENT, Evidence};
 use loadgen::report::verify;
 
 /// One line for each folder that does not say itself which question it answers.

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::model::bystanders;
-use crate::model::bystanders::Bystanders;
-use crate::model::control_plane::ControlPlane;
-use crate::model::course::Asked;
-use crate::model::profile::Profile;
-use crate::model::step::Step;
+use crate::plan::course::Asked;
+use crate::plan::profile::Profile;
+use crate::spec::bystanders;
+use crate::spec::bystanders::Bystanders;
+use crate::spec::control_plane::ControlPlane;
+use crate::spec::step::Step;
 use crate::target::context::TargetArgs;
 
 /// Objects of several kinds, from one option.

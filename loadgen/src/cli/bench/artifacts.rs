@@ -10,8 +10,8 @@ use std::path::Path;
 use anyhow::Context;
 use sha2::{Digest, Sha256};
 
-use crate::model::evidence::sums::hex;
-use crate::model::record::Artifact;
+use crate::record::Artifact;
+use crate::record::evidence::sums::hex;
 
 /// What `[run] artifacts` names, from the folder of the file.
 ///

@@ -1,14 +1,14 @@
 //! Which workload a bench is about, and what that means for its subjects.
 //!
 //! Guarantees: every subject has objects, a convergence and definitions when this is done; what cannot be
-//! measured of a workload is refused. Leaves to others: reading workloads (`model::workload`).
+//! measured of a workload is refused. Leaves to others: reading workloads (`spec::workload`).
 
 use crate::cli::bench::args::BenchArgs;
-use crate::model::control_plane::ControlPlane;
-use crate::model::error::Usage;
-use crate::model::subject::{Convergence, Subject};
-use crate::model::workload;
-use crate::model::workload::{Scenario, Workload};
+use crate::error::Usage;
+use crate::spec::control_plane::ControlPlane;
+use crate::spec::subject::{Convergence, Subject};
+use crate::spec::workload;
+use crate::spec::workload::{Scenario, Workload};
 
 /// The workload of the experiment. A subject that serves another one gets the objects of that.
 ///

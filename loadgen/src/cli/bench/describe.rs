@@ -14,17 +14,17 @@ use crate::cli::bench::args::BenchArgs;
 use crate::cli::bench::{artifacts, provenance};
 use crate::cli::command_line;
 use crate::cli::command_line::word;
-use crate::model::control_plane::ControlPlane;
-use crate::model::evidence::sums::hex;
-use crate::model::plan::Plan;
-use crate::model::record::{Environment, Experiment, Origin, RunMachine, SubjectRecord};
-use crate::model::subject;
-use crate::model::subject::Subject;
-use crate::model::timestamp::now_rfc3339;
-use crate::model::workload::Scenario;
-use crate::run::Setting;
-use crate::run::workspace::Workspace;
+use crate::engine::Setting;
+use crate::engine::workspace::Workspace;
+use crate::plan::Plan;
+use crate::record::evidence::sums::hex;
+use crate::record::{Environment, Experiment, Origin, RunMachine, SubjectRecord};
+use crate::spec::control_plane::ControlPlane;
+use crate::spec::subject;
+use crate::spec::subject::Subject;
+use crate::spec::workload::Scenario;
 use crate::target::Source;
+use crate::timestamp::now_rfc3339;
 
 pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Result<Experiment> {
     // A datastore writes to the private folder, and only there its filesystem matters.
@@ -34,7 +34,7 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
         setting.evidence.root()
     };
     Ok(Experiment {
-        schema: crate::model::record::SCHEMA,
+        schema: crate::record::SCHEMA,
         origin: origin(&Measured {
             host_label: &args.host_label,
             control_plane: args.control_plane,

@@ -1,7 +1,7 @@
 //! `loadgen bench --dry-run`: what a bench would take.
 //!
 //! Guarantees: builds, starts and writes nothing; runs that are in the folder to go on with are not counted as left.
-//! Leaves to others: the plan (`plan`), the time (`model::estimate`).
+//! Leaves to others: the plan (`plan`), the time (`plan::estimate`).
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -10,16 +10,16 @@ use serde::Serialize;
 
 use crate::cli::bench::args::BenchArgs;
 use crate::cli::bench::plan as options;
-use crate::model::cell::{Cell, Kind};
-use crate::model::control_plane::ControlPlane;
-use crate::model::course::Course;
-use crate::model::estimate;
-use crate::model::evidence::{EXPERIMENT, Evidence};
-use crate::model::plan::Plan;
-use crate::model::profile::Timing;
-use crate::model::step::Step;
-use crate::model::workload::Workload;
+use crate::plan::Plan;
+use crate::plan::cell::{Cell, Kind};
+use crate::plan::course::Course;
+use crate::plan::estimate;
+use crate::plan::profile::Timing;
+use crate::record::evidence::{EXPERIMENT, Evidence};
 use crate::report;
+use crate::spec::control_plane::ControlPlane;
+use crate::spec::step::Step;
+use crate::spec::workload::Workload;
 
 /// As it is printed. Runs of the rate sweep are as many as there can be at most.
 #[derive(Serialize)]

@@ -1,14 +1,14 @@
 //! What a command line asks to be measured, and whether this machine can.
 //!
 //! Guarantees: everything is refused here, in one line, before anything is built or started.
-//! Leaves to others: the cells (`model::plan`).
+//! Leaves to others: the cells (`plan`).
 
 use crate::cli::bench::args::BenchArgs;
-use crate::model::control_plane::ControlPlane;
-use crate::model::error::Usage;
-use crate::model::plan::Plan;
-use crate::model::profile::Profile;
-use crate::model::subject;
+use crate::error::Usage;
+use crate::plan::Plan;
+use crate::plan::profile::Profile;
+use crate::spec::control_plane::ControlPlane;
+use crate::spec::subject;
 
 const MOST_OBJECTS: usize = 1_000_000;
 /// A generator on a few cores sends about this many.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::model::subject::{Language, Subject};
+use crate::spec::subject::{Language, Subject};
 
 /// A program prints its version at once, or it does not know the option and would begin to work.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(3);

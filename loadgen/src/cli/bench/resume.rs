@@ -4,9 +4,9 @@
 //! differs is named. Leaves to others: reading the folder (`report`), running what is missing
 //! (`experiment`).
 
-use crate::model::bystanders;
-use crate::model::record::{Experiment, SubjectRecord};
-use crate::model::step::Step;
+use crate::record::{Experiment, SubjectRecord};
+use crate::spec::bystanders;
+use crate::spec::step::Step;
 
 /// The same experiment, going on now; the record that stays is the one that was begun.
 ///
@@ -181,11 +181,11 @@ fn started_as(record: &SubjectRecord) -> impl PartialEq + use<> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::cell::{Cell, Kind};
-    use crate::model::course::Asked;
-    use crate::model::profile::Profile;
-    use crate::model::record::{Environment, Origin};
-    use crate::model::subject::built_in;
+    use crate::plan::cell::{Cell, Kind};
+    use crate::plan::course::Asked;
+    use crate::plan::profile::Profile;
+    use crate::record::{Environment, Origin};
+    use crate::spec::subject::built_in;
 
     fn experiment() -> Experiment {
         let cell = |kind| Cell {
@@ -208,7 +208,7 @@ mod tests {
                 commit: None,
             });
         Experiment {
-            schema: crate::model::record::SCHEMA,
+            schema: crate::record::SCHEMA,
             origin: Origin {
                 environment: Environment {
                     started_at: "2026-11-21T08:00:00Z".into(),
@@ -221,7 +221,7 @@ mod tests {
                     filesystem: None,
                     machine: tare_procstat::machine(),
                 },
-                scenario: crate::model::workload::default().expect("valid").scenario,
+                scenario: crate::spec::workload::default().expect("valid").scenario,
                 seed: 1,
                 subjects: subjects.collect(),
             },

@@ -11,7 +11,7 @@ use controlplane::build::{Note, build, build_node, build_version};
 use controlplane::{Binaries, Error, NodeBinaries};
 
 use crate::cli::command_line;
-use crate::model::error::Usage;
+use crate::error::Usage;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
 

@@ -16,10 +16,10 @@ use crate::cli::control_plane::build;
 use crate::cli::control_plane::folder::{Elsewhere, Folder, clear_leftovers};
 use crate::cli::control_plane::started;
 use crate::cli::control_plane::started::{Programs, Started};
-use crate::model::error::Usage;
-use crate::model::workload;
-use crate::model::workload::Workload;
-use crate::run::crds;
+use crate::engine::crds;
+use crate::error::Usage;
+use crate::spec::workload;
+use crate::spec::workload::Workload;
 use crate::terminal::interrupt::Interrupt;
 
 const ADMIN: &str = "admin";

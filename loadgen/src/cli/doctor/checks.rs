@@ -8,7 +8,7 @@ use tare_procstat::Cgroup;
 
 use crate::cli::bench::plan::needed_bytes;
 use crate::cli::doctor::facts::Facts;
-use crate::model::control_plane::ControlPlane;
+use crate::spec::control_plane::ControlPlane;
 
 /// The harness, a server and a subject with a connection for each of some hundred objects.
 const OPEN_FILES: u64 = 1024;

@@ -7,10 +7,10 @@ use http::Method;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::model::step::Step;
-use crate::model::workload;
-use crate::model::workload::place::Source;
-use crate::model::workload::{Fixture, Resource, Scenario, Workload};
+use crate::spec::step::Step;
+use crate::spec::workload;
+use crate::spec::workload::place::Source;
+use crate::spec::workload::{Fixture, Resource, Scenario, Workload};
 use crate::target::cluster::{Cluster, JSON};
 use crate::target::{cluster, fixtures};
 

@@ -7,9 +7,9 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::model::step::Step;
-use crate::model::workload;
-use crate::model::workload::{Error, Resource, Workload, group_and_version};
+use crate::spec::step::Step;
+use crate::spec::workload;
+use crate::spec::workload::{Error, Resource, Workload, group_and_version};
 use crate::target::cluster::{Cluster, JSON};
 
 /// What a run does to its objects.

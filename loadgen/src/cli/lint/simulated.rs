@@ -6,8 +6,8 @@
 use kubesim::{Options, Server};
 
 use crate::cli::lint::dry_run;
-use crate::model::workload;
-use crate::model::workload::Workload;
+use crate::spec::workload;
+use crate::spec::workload::Workload;
 use crate::target::cluster::Cluster;
 use crate::target::fixtures;
 

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::load::object::Failed;
 use crate::load::timeline::Timeline;
 use crate::load::timeout::Ended;
-use crate::model::latency::Latencies;
-use crate::model::record::Convergence;
+use crate::record::Convergence;
+use crate::record::latency::Latencies;
 use crate::report::table::{Table, figure, grouped, often};
 use crate::target::cleanup::{CleanUp, NamespaceEnd};
 
@@ -274,9 +274,9 @@ fn latency_row(label: &str, latencies: &Latencies) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::convergence::convergence;
     use crate::load::object::Observation;
     use crate::load::timetable::Pace;
-    use crate::run::convergence::convergence;
     use std::time::Duration;
 
     /// A timeline with one object of each fate.

@@ -4,9 +4,9 @@
 
 use clap::Args;
 
-use crate::model::operator::OperatorName;
-use crate::model::rate::Rate;
-use crate::model::shard::Shard;
+use crate::spec::operator::OperatorName;
+use crate::spec::rate::Rate;
+use crate::spec::shard::Shard;
 use crate::target::context::TargetArgs;
 
 #[derive(Args, Clone, Debug)]

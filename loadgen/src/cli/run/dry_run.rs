@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 use crate::cli::lint;
 use crate::cli::run::ClusterRun;
 use crate::cli::run::most_objects::Objects;
-use crate::model::step::Step;
+use crate::spec::step::Step;
 
 /// Every cluster has it.
 const NAMESPACE: &str = "default";

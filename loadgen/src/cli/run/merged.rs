@@ -8,8 +8,8 @@ use crate::cli::run::account::{Account, Removal};
 use crate::cli::run::record::RunRecord;
 use crate::cli::run::steps::StepRecord;
 use crate::load::timeout::Ended;
-use crate::model::latency::Latencies;
-use crate::model::record::Convergence;
+use crate::record::Convergence;
+use crate::record::latency::Latencies;
 
 /// One run made of its shards.
 #[derive(Debug)]

@@ -2,11 +2,11 @@
 //!
 //! Guarantees: pure; what a step creates anew counts once. Leaves to others: what operators create.
 
-use crate::model::bystanders::Bystanders;
-use crate::model::error::Usage;
-use crate::model::step::Step;
-use crate::model::workload::Workload;
+use crate::error::Usage;
 use crate::report::table::grouped;
+use crate::spec::bystanders::Bystanders;
+use crate::spec::step::Step;
+use crate::spec::workload::Workload;
 
 /// What a run would create, of all shards; namespaces that it makes for itself are not among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,10 +10,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
 
-use crate::measure::log_tail::log_tail;
-use crate::model::operator::OperatorName;
-use crate::model::record::Spent;
+use crate::record::Spent;
 use crate::report::table::{Table, figure, often};
+use crate::spec::operator::OperatorName;
 use crate::target::cluster::Cluster;
 use crate::target::operator::memory::{Chosen, Reading, Source};
 use crate::target::operator::pods;
@@ -21,6 +20,7 @@ use crate::target::operator::pods::{End, Pod};
 use crate::target::operator::restart;
 use crate::target::operator::restart::NotRestarted;
 use crate::terminal::progress::Progress;
+use crate::watch::log_tail::log_tail;
 
 /// Memory right after the last object is that of the burst.
 pub const IDLE: Duration = Duration::from_secs(15);

@@ -13,10 +13,10 @@ use crate::cli::run::capacity::Capacity;
 use crate::cli::run::operator::Watching;
 use crate::cli::run::pods::Pods;
 use crate::cli::run::{ClusterRun, capacity};
-use crate::model::bystanders;
-use crate::model::bystanders::Bystanders;
-use crate::model::step::Step;
 use crate::report::table::grouped;
+use crate::spec::bystanders;
+use crate::spec::bystanders::Bystanders;
+use crate::spec::step::Step;
 
 impl ClusterRun {
     /// Prints what will be created, and asks where the cluster is not local or pods do not fit. Returns

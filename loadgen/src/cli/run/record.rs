@@ -13,10 +13,10 @@ use crate::cli::run::operator::Watched;
 use crate::cli::run::steps::StepRecord;
 use crate::load::timeline::Timeline;
 use crate::load::timeout::Ended;
-use crate::model::rate::Rate;
-use crate::model::record::Convergence;
-use crate::model::shard::Shard;
+use crate::record::Convergence;
 use crate::report::table::{Table, figure};
+use crate::spec::rate::Rate;
+use crate::spec::shard::Shard;
 
 /// Changes with every field.
 pub const FORMAT: u32 = 3;

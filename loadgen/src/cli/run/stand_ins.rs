@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use crate::cli::run::ClusterRun;
 use crate::load::stand_in::Agent;
-use crate::model::workload::StandIn;
+use crate::spec::workload::StandIn;
 
 impl ClusterRun {
     /// Until it is dropped. An operator may need them while its objects are removed.

@@ -1,7 +1,7 @@
 //! The steps of a run on somebody's cluster: the operator is whatever runs there.
 //!
 //! Guarantees: a step begins when the one before it has converged; after one that has not, no other begins. Leaves
-//! to others: what is done to objects (`run::step::objects`), and the operator's pods (`operator`).
+//! to others: what is done to objects (`engine::step::objects`), and the operator's pods (`operator`).
 
 use std::time::{Duration, Instant};
 
@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 use crate::cli::run::ClusterRun;
 use crate::cli::run::pods::Pods;
 use crate::cli::run::record::first_sent_unix_ms;
+use crate::engine::convergence::convergence;
+use crate::engine::load::{Goal, Host, Load};
+use crate::engine::session::Reason;
+use crate::engine::step::objects;
+use crate::error::Usage;
 use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
-use crate::model::error::Usage;
-use crate::model::record::{Convergence, Spent};
-use crate::model::step::Step;
-use crate::run::convergence::convergence;
-use crate::run::load::{Goal, Host, Load};
-use crate::run::session::Reason;
-use crate::run::step::objects;
+use crate::record::{Convergence, Spent};
+use crate::spec::step::Step;
 
 /// After this time without a status on an acknowledged object, a hint is printed that no operator runs.
 const NOBODY_ANSWERS: Duration = Duration::from_secs(10);

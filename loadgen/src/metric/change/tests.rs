@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::summary::{Knee, LimitedBy, RateSweep, Run, sample};
+use crate::record::summary::{Knee, LimitedBy, RateSweep, Run, sample};
 
 const METRIC: &str = "api_server_cpu_s";
 

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::model::evidence::Evidence;
+use crate::record::evidence::Evidence;
 use crate::report;
 use crate::report::verify::{Problem, content, difference};
 use crate::report::{SUMMARY, summary, validate};

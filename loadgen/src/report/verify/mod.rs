@@ -19,9 +19,9 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use crate::model::evidence::origin::{ORIGIN, Origin};
-use crate::model::evidence::sums::Difference;
-use crate::model::evidence::{EXPERIMENT, Error, Evidence};
+use crate::record::evidence::origin::{ORIGIN, Origin};
+use crate::record::evidence::sums::Difference;
+use crate::record::evidence::{EXPERIMENT, Error, Evidence};
 use crate::report::validate;
 use crate::report::verify::other_schema::OtherSchema;
 

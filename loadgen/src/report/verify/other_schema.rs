@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::model::evidence::{EXPERIMENT, Evidence};
-use crate::model::record::SCHEMA;
+use crate::record::SCHEMA;
+use crate::record::evidence::{EXPERIMENT, Evidence};
 use crate::report::title::short;
 
 /// Where schema 1 has the commit of loadgen, and where later ones have it.

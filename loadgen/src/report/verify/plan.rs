@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::evidence::{EXPERIMENT, Evidence};
-use crate::model::record::{Experiment, Run};
+use crate::record::evidence::{EXPERIMENT, Evidence};
+use crate::record::{Experiment, Run};
 use crate::report::validate;
 use crate::report::verify::Problem;
 

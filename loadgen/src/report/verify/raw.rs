@@ -11,10 +11,10 @@ use flate2::read::GzDecoder;
 use serde_json::Value;
 
 use crate::metric::convergence::{Timetable, convergence};
-use crate::model::cell::Kind;
-use crate::model::evidence::{Error, Evidence};
-use crate::model::record::Run;
-use crate::model::samples::Samples;
+use crate::plan::cell::Kind;
+use crate::record::Run;
+use crate::record::evidence::{Error, Evidence};
+use crate::record::samples::Samples;
 use crate::report::validate;
 use crate::report::verify::{Problem, content, difference};
 

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::evidence::{Error, Evidence};
-use crate::model::record::Run;
-use crate::model::series::Series;
+use crate::record::Run;
+use crate::record::evidence::{Error, Evidence};
+use crate::record::series::Series;
 use crate::report::validate;
 use crate::report::verify::Problem;
 
@@ -97,10 +97,10 @@ fn above_peak(run: &Run, series: &Series) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::cell::{Cell, Kind};
-    use crate::model::record::{Sampled, StepSpan};
-    use crate::model::series::SeriesRow;
-    use crate::model::step::Step;
+    use crate::plan::cell::{Cell, Kind};
+    use crate::record::series::SeriesRow;
+    use crate::record::{Sampled, StepSpan};
+    use crate::spec::step::Step;
     use tare_procstat::Memory;
 
     const MB: u64 = 1_000_000;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use http::Method;
 use serde::Deserialize;
 
-use crate::model::workload::{RUN_LABEL, Resource};
+use crate::spec::workload::{RUN_LABEL, Resource};
 use crate::target::cluster;
 use crate::target::cluster::Cluster;
 

@@ -42,7 +42,7 @@ fn bystanders_of_a_run_go_with_their_namespace() {
 
 #[test]
 fn a_scope_is_a_path_and_a_selector() {
-    let resource = crate::model::workload::default()
+    let resource = crate::spec::workload::default()
         .expect("valid")
         .scenario
         .resource;

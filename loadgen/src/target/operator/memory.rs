@@ -10,10 +10,10 @@ use http::Method;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::measure::metrics_text;
-use crate::model::operator::quantity;
+use crate::spec::operator::quantity;
 use crate::target::cluster::{Cluster, Error};
 use crate::target::operator::pods::Pod;
+use crate::watch::metrics_text;
 
 /// A port on which no HTTP is spoken may never answer.
 const ANSWER: Duration = Duration::from_secs(5);

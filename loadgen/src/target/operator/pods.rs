@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use http::Method;
 use serde::{Deserialize, Serialize};
 
-use crate::model::operator::{OperatorName, quantity};
+use crate::spec::operator::{OperatorName, quantity};
 use crate::target::cluster::{Cluster, Error};
 
 /// Lines of a log that are kept.

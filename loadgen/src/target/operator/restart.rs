@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::model::operator::OperatorName;
+use crate::spec::operator::OperatorName;
 use crate::target::cluster::{Cluster, Error};
 use crate::target::operator::pods;
 use crate::target::operator::pods::{NotFound, Pod};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::cli::run::merged::*;
 use crate::metric::convergence::{Timetable, convergence};
-use crate::model::rate::Rate;
-use crate::model::samples::Sample;
-use crate::model::shard::Shard;
+use crate::record::samples::Sample;
+use crate::spec::rate::Rate;
+use crate::spec::shard::Shard;
 
 fn shard(index: usize, began_ms: u64, ready_after_ms: &[u64]) -> RunRecord {
     shard_of(Shard { index, of: 3 }, 6, began_ms, ready_after_ms)

@@ -1,0 +1,189 @@
+//! The conformance check before a measurement: only subjects that do what the workload expects are compared.
+//!
+//! Guarantees: every subject goes through the same steps, on a server of its own, each with a
+//! deadline; a failure is one line that says step, object, expected and seen. It observes a subject
+//! through the API server only, so it applies to any program in any language. Leaves to others: measuring.
+
+pub mod checked;
+pub mod steps;
+
+use std::time::{Duration, Instant};
+
+use crate::engine::Setting;
+use crate::engine::conformance::checked::Checked;
+use crate::engine::crds;
+use crate::engine::session::Session;
+use crate::plan::Plan;
+use crate::plan::cell::{Cell, Kind};
+use crate::record::Experiment;
+use crate::record::conformance::{
+    Conformance, ConformanceResult, FOLDER, Failure, Outcome, StepRecord,
+};
+use crate::record::evidence;
+use crate::record::evidence::Evidence;
+use crate::spec::subject::Subject;
+use crate::spec::workload::conformance::START;
+use crate::spec::workload::file::definition;
+use crate::target::Source;
+use crate::terminal::interrupt::Interrupt;
+use crate::terminal::progress::Progress;
+
+/// Longest wait of one step. Even a slow subject needs about a second; 30 s allow for machines that
+/// build something else at the same time.
+pub(crate) const STEP_DEADLINE: Duration = Duration::from_secs(30);
+
+/// Removes the subjects that fail the scenario from the plan. Returns false if the user asked to stop.
+///
+/// # Errors
+/// Evidence cannot be written. A subject that fails is not an error.
+pub async fn admit(
+    plan: &mut Plan,
+    experiment: &mut Experiment,
+    setting: &Setting,
+    stop: &Interrupt,
+    skip: bool,
+) -> Result<bool, evidence::Error> {
+    let step_deadline = setting.deadline.unwrap_or(STEP_DEADLINE).min(STEP_DEADLINE);
+    let mut all = Vec::new();
+    for subject in &plan.subjects {
+        let found = if skip {
+            Conformance::not_checked(subject.id(), "--skip-conformance")
+        } else if setting.conformance.is_some() && matches!(setting.source, Source::Existing(_)) {
+            let why =
+                "the scenario makes namespaces and objects that an existing cluster may not have";
+            Conformance::not_checked(subject.id(), why)
+        } else {
+            tokio::select! {
+                biased;
+                () = stop.requested() => return Ok(false),
+                found = check(setting, subject, step_deadline) => found,
+            }
+        };
+        keep(&setting.evidence, &found)?;
+        all.push(found);
+    }
+    retain(plan, experiment, setting, &all);
+    Ok(true)
+}
+
+/// Removes the subjects that failed from the plan.
+pub fn retain(
+    plan: &mut Plan,
+    experiment: &mut Experiment,
+    setting: &Setting,
+    found: &[Conformance],
+) {
+    let passed = |id: &str| {
+        let mut failed = found
+            .iter()
+            .filter(|one| one.result == ConformanceResult::Failed);
+        failed.all(|one| one.subject != id)
+    };
+    plan.subjects.retain(|subject| passed(&subject.id()));
+    let subjects = &mut experiment.origin.subjects;
+    subjects.retain(|known| passed(&known.subject.id()));
+    experiment.planned = plan.cells(setting.seed);
+}
+
+/// Takes one subject through the scenario of a workload.
+pub async fn check(setting: &Setting, subject: &Subject, step_deadline: Duration) -> Conformance {
+    let id = subject.id();
+    let Some(scenario) = setting.conformance.as_deref() else {
+        let why = format!(
+            "workload {} has no conformance scenario",
+            setting.scenario.name
+        );
+        return Conformance::not_checked(id, &why);
+    };
+    let (mut steps, started) = (Vec::new(), Instant::now());
+    let definitions = match crds::definitions(subject) {
+        Ok(definitions) => definitions,
+        Err(seen) => {
+            let failed = Err(failure(&id, "its CRDs", seen));
+            steps.push(StepRecord::new(START, started, failed));
+            return judge(&setting.progress, id, steps);
+        }
+    };
+    if !definition::have(&definitions, &scenario.resource) {
+        let why = format!(
+            "it has objects of its own, and the scenario knows only {}",
+            scenario.resource.kinds()
+        );
+        return Conformance::not_checked(id, &why);
+    }
+    setting
+        .progress
+        .step(&format!("{id}: conformance: {START}"));
+    // A run without objects: the scenario makes its own.
+    let cell = Cell {
+        subject: subject.id(),
+        objects: 0,
+        repeat: 1,
+        kind: Kind::Memory,
+        per_s: None,
+    };
+    let stem = format!("{}-conformance", id.replace('/', "-"));
+    let (mut checked, ready) = match Session::start(setting, subject, &cell, &stem, None).await {
+        Ok(session) => {
+            let mut checked = Checked {
+                session,
+                scenario,
+                step_deadline,
+            };
+            let ready = checked.started().await;
+            (Some(checked), ready)
+        }
+        Err(seen) => (None, Err(failure(&id, "to start", seen))),
+    };
+    steps.push(StepRecord::new(START, started, ready));
+    for step in &scenario.steps {
+        // The later steps need what the first two show, and each would fail only at its deadline.
+        let first = steps.iter().take(2);
+        let mut failed = first.filter(|record| record.outcome != Outcome::Passed);
+        let Some(on) = checked.as_mut().filter(|_| failed.next().is_none()) else {
+            steps.push(StepRecord::not_run(&step.name));
+            continue;
+        };
+        let what = format!("{id}: conformance: {}", step.name);
+        setting.progress.step(&what);
+        let started = Instant::now();
+        let outcome = steps::run(step, on).await;
+        steps.push(StepRecord::new(&step.name, started, outcome));
+    }
+    if let Some(on) = checked {
+        on.session.teardown().await;
+    }
+    judge(&setting.progress, id, steps)
+}
+
+fn judge(progress: &Progress, subject: String, steps: Vec<StepRecord>) -> Conformance {
+    let found = Conformance::of(subject, steps);
+    match found.failures().next() {
+        Some((step, failure)) => progress.say(&format!(
+            "{}: conformance FAILED: {step}: {failure}",
+            found.subject
+        )),
+        None => progress.say(&format!(
+            "{}: conformance passed ({:.1} s)",
+            found.subject,
+            found.steps.iter().map(|step| step.took_s).sum::<f64>()
+        )),
+    }
+    found
+}
+
+/// # Errors
+/// The evidence cannot be written.
+pub fn keep(evidence: &Evidence, found: &Conformance) -> Result<(), evidence::Error> {
+    let name = format!("{FOLDER}/{}.json", found.subject.replace('/', "-"));
+    evidence.write_json(&name, found)
+}
+
+/// What went wrong on the way to an answer, where the subject may have no part in it.
+fn failure(object: &str, expected: &str, seen: impl std::fmt::Display) -> Failure {
+    Failure {
+        object: object.to_owned(),
+        expected: expected.to_owned(),
+        seen: seen.to_string(),
+    }
+}

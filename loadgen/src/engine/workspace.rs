@@ -1,0 +1,289 @@
+//! Where subjects are built, and with which commands.
+//!
+//! Guarantees: a checkout of Tare that the current folder is in, or else a folder of the user's cache, where
+//! everything can be built but what needs Tare's sources. Leaves to others: running the commands (`build`).
+
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::record::evidence::sums::hex;
+use crate::spec::subject::{GoBuild, GoInstall, GoModule, GoWrapper, Subject};
+
+/// Where subjects are built: a checkout of Tare, or a folder of the user's cache.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    pub root: PathBuf,
+    /// Whether `root` has Tare's sources.
+    checkout: bool,
+    target: PathBuf,
+    /// The target triple that subjects are built for by `scripts/dist.sh`; that of the host without.
+    triple: Option<String>,
+}
+
+/// Why nothing can be built.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "{subjects}: built from the sources of Tare, and {} is not in a checkout of it; run this in one, name a folder with the programs in TARE_SUBJECT_DIR and add --no-build, or measure an operator of your own with --subject FILE --subjects NAME/VARIANT",
+        current.display()
+    )]
+    NoSources { subjects: String, current: PathBuf },
+    #[error("no folder for programs that are built outside a checkout; set HOME or XDG_CACHE_HOME")]
+    NoCache,
+    #[error(
+        "--target {triple}: this machine is {}; choose a target of its own",
+        std::env::consts::ARCH
+    )]
+    Foreign { triple: String },
+}
+
+impl Workspace {
+    /// The checkout that the current folder is in, or else a folder in `$XDG_CACHE_HOME` or `~/.cache`.
+    ///
+    /// # Errors
+    /// `NoCache` where neither is there.
+    pub fn find() -> Result<Self, Error> {
+        let current = current();
+        let checkout = current.ancestors().find(|folder| is_workspace(folder));
+        let root = match checkout {
+            Some(root) => root.to_owned(),
+            // It outlives a bench: a Go program takes minutes to build.
+            None => tare_procstat::cache_dir()
+                .ok_or(Error::NoCache)?
+                .join("tare/subjects"),
+        };
+        let target = match std::env::var_os("CARGO_TARGET_DIR") {
+            Some(target) if checkout.is_some() => current.join(target),
+            _ => root.join("target"),
+        };
+        Ok(Self {
+            checkout: checkout.is_some(),
+            root,
+            target,
+            triple: None,
+        })
+    }
+
+    /// # Errors
+    /// `NoSources` names the subjects that only a checkout can make.
+    pub fn can_build(&self, subjects: &[Subject]) -> Result<(), Error> {
+        let of_tare = |subject: &&Subject| {
+            let build = subject.build.as_ref();
+            build.is_some_and(|build| !build.cargo_packages.is_empty() || build.go.is_some())
+        };
+        let missing: Vec<String> = subjects.iter().filter(of_tare).map(Subject::id).collect();
+        match self.checkout || missing.is_empty() {
+            true => Ok(()),
+            false => Err(Error::NoSources {
+                subjects: missing.join(", "),
+                current: current(),
+            }),
+        }
+    }
+
+    /// A checkout, of which no file is there.
+    #[cfg(test)]
+    pub(super) fn of_tests() -> Self {
+        Self {
+            root: "/w".into(),
+            checkout: true,
+            target: "/w/target".into(),
+            triple: None,
+        }
+    }
+
+    /// The same, with subjects for a static target.
+    ///
+    /// # Errors
+    /// `Foreign`: what cannot run here cannot be measured.
+    pub fn for_target(self, triple: Option<&str>) -> Result<Self, Error> {
+        let triple = triple.map(str::to_owned);
+        if let Some(triple) = &triple
+            && triple.split('-').next() != Some(std::env::consts::ARCH)
+        {
+            let triple = triple.clone();
+            return Err(Error::Foreign { triple });
+        }
+        Ok(Self { triple, ..self })
+    }
+
+    /// Where built-in subjects are: `TARE_SUBJECT_DIR`, or where they were made.
+    pub fn bin(&self) -> PathBuf {
+        match std::env::var_os("TARE_SUBJECT_DIR") {
+            Some(dir) => PathBuf::from(dir),
+            None => self.made(),
+        }
+    }
+
+    /// Where a build leaves them.
+    pub(super) fn made(&self) -> PathBuf {
+        match &self.triple {
+            Some(triple) => self.target.join("static").join(triple).join("dist"),
+            None => self.target.join("dist"),
+        }
+    }
+
+    /// What `{bin}` stands for in `subject`, where programs are in `bin`. Two modules may have a program of the same name,
+    /// such as `controller`: each that is built from somebody else's module has a folder of its own, named by how it is
+    /// built.
+    pub fn bin_of(bin: &Path, subject: &Subject) -> PathBuf {
+        // Programs that are there already lie as whoever made them wants.
+        match std::env::var_os("TARE_SUBJECT_DIR") {
+            Some(_) => bin.to_owned(),
+            None => made_in(bin, subject),
+        }
+    }
+
+    /// The command that builds a Go program into the folder of the other programs.
+    pub(super) fn go(&self, build: &GoBuild, commit: &str) -> Vec<String> {
+        let program = self.made().join(build.program());
+        let mut command = ["env", "CGO_ENABLED=0"].map(str::to_owned).to_vec();
+        let variables = build.env.iter();
+        command.extend(variables.map(|(name, value)| format!("{name}={value}")));
+        command.extend(["go".into(), "build".into()]);
+        command.extend(build.flags(commit));
+        command.extend([
+            "-o".into(),
+            program.display().to_string(),
+            build.package.clone(),
+        ]);
+        command
+    }
+
+    /// The command that installs a published Go program there.
+    pub(super) fn go_install(&self, subject: &Subject, build: &GoInstall) -> Vec<String> {
+        let place = format!("GOBIN={}", made_in(&self.made(), subject).display());
+        let mut command = vec!["env".to_owned(), "CGO_ENABLED=0".into(), place, "go".into()];
+        command.extend(build.args());
+        command
+    }
+
+    /// The folder for a copy of a module, in which it is built as the main module.
+    pub(super) fn sources(&self, build: &GoModule) -> PathBuf {
+        let name = build.query().replace('/', "-");
+        self.target.join("go-modules").join(name)
+    }
+
+    /// The command that builds a program of such a copy.
+    pub(super) fn go_module(&self, subject: &Subject, build: &GoModule) -> Vec<String> {
+        go_command(build.args(&made_in(&self.made(), subject).join(build.program())))
+    }
+
+    /// The command that builds a module of the user's own in its folder.
+    pub(super) fn go_wrapper(&self, subject: &Subject, build: &GoWrapper) -> Vec<String> {
+        go_command(build.args(&made_in(&self.made(), subject).join(&build.output)))
+    }
+
+    /// The command that builds a package of this workspace; its name follows.
+    pub(super) fn cargo(&self, profile: &str) -> Vec<String> {
+        let words = match &self.triple {
+            Some(triple) => vec!["scripts/dist.sh", triple],
+            None => vec!["cargo", "build", "--profile", profile, "-p"],
+        };
+        words.into_iter().map(str::to_owned).collect()
+    }
+}
+
+/// Where the program of `subject` is made, below `made`.
+fn made_in(made: &Path, subject: &Subject) -> PathBuf {
+    let build = subject.build.as_ref();
+    let Some((build, program)) = build.and_then(|build| Some((build, build.foreign_program()?)))
+    else {
+        return made.to_owned();
+    };
+    // Of a wrapper the folder of the file is a part.
+    let base = build.go_wrapper.as_ref().and(subject.base.as_ref());
+    let how = serde_json::to_vec(&(build, base)).unwrap_or_default();
+    let digest = hex(&Sha256::digest(how)[..4]);
+    made.join("go").join(format!("{program}-{digest}"))
+}
+
+/// Without cgo, and in nobody's workspace.
+fn go_command(args: Vec<String>) -> Vec<String> {
+    let go = ["env", "CGO_ENABLED=0", "GOWORK=off", "go"].map(str::to_owned);
+    go.into_iter().chain(args).collect()
+}
+
+fn current() -> PathBuf {
+    std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."))
+}
+
+fn is_workspace(folder: &Path) -> bool {
+    folder.join("loadgen/Cargo.toml").is_file() && folder.join("Cargo.toml").is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::subject::built_in;
+
+    #[test]
+    fn static_subjects_are_built_by_the_script() {
+        let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+        let musl = Workspace::of_tests()
+            .for_target(Some(&triple))
+            .expect("our own");
+        assert_eq!(
+            musl.cargo("dist"),
+            ["scripts/dist.sh", triple.as_str()],
+            "the profile is the script's"
+        );
+        assert!(musl.bin().ends_with(format!("static/{triple}/dist")));
+        let error = Workspace::of_tests()
+            .for_target(Some("sparc-x"))
+            .expect_err("foreign");
+        assert!(
+            error
+                .to_string()
+                .contains("--target sparc-x: this machine is")
+        );
+    }
+
+    #[test]
+    fn outside_a_checkout_only_what_needs_the_sources_is_refused() {
+        let mut outside = Workspace::of_tests();
+        outside.checkout = false;
+        let subjects = built_in().expect("valid");
+        let named = |names: &[&str]| -> Vec<Subject> {
+            let named = subjects.iter().filter(|s| names.contains(&s.id().as_str()));
+            named.cloned().collect()
+        };
+        let foreign = named(&["helm-controller/default", "nobody/idle"]);
+        assert!(foreign.len() == 2 && outside.can_build(&foreign).is_ok());
+        let ours = named(&["tare/none", "controller-runtime/tuned", "nobody/idle"]);
+        let error = outside
+            .can_build(&ours)
+            .expect_err("no sources")
+            .to_string();
+        let want = "tare/none, controller-runtime/tuned: built from the sources of Tare, and ";
+        assert!(error.starts_with(want), "{error}");
+        assert!(Workspace::of_tests().can_build(&ours).is_ok());
+    }
+
+    #[test]
+    fn two_programs_of_the_same_name_have_two_places() {
+        let text = |module: &str| {
+            format!(
+                "name = \"a\"\nvariant = \"x\"\n[run]\ncommand = \"{{bin}}/controller\"\ncrd = \"crd.yaml\"\n\
+                 [build.go_module]\nmodule = \"example.com/{module}\"\nversion = \"v1.0.0\"\n\
+                 package = \"./cmd/controller\"\n"
+            )
+        };
+        let subject = |module: &str| Subject::parse("a.toml", &text(module)).expect("valid");
+        let place = |module: &str| made_in(Path::new("/w"), &subject(module));
+        assert_ne!(place("one"), place("other"));
+        assert_eq!(place("one"), place("one"), "variants share a program");
+        let one = subject("one");
+        let Some(module) = one
+            .build
+            .as_ref()
+            .and_then(|build| build.go_module.as_ref())
+        else {
+            panic!("it has a module");
+        };
+        let built = Workspace::of_tests().go_module(&one, module).join(" ");
+        let run = made_in(&Workspace::of_tests().made(), &one).join("controller");
+        assert!(built.contains(&format!("-o {} ", run.display())), "{built}");
+    }
+}

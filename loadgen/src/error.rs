@@ -1,0 +1,19 @@
+//! Input that cannot be used.
+//!
+//! Guarantees: the message is one line that says what is wrong, where, and what to do. Leaves to
+//! others: printing it and the exit code (`cli`).
+
+use crate::record::evidence;
+
+/// Bad input: the program ends with exit code 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(pub String);
+
+/// A folder that cannot be used is bad input when another folder is the remedy.
+pub fn no_folder(error: evidence::Error) -> anyhow::Error {
+    match error.is_of_usage() {
+        true => Usage(error.to_string()).into(),
+        false => error.into(),
+    }
+}

@@ -1,0 +1,12 @@
+//! What people write: workloads, subjects, rates, steps.
+//!
+//! Guarantees: what is read can be used; an error is one line with its file and what to do. Leaves to others: doing it.
+
+pub mod bystanders;
+pub mod control_plane;
+pub mod operator;
+pub mod rate;
+pub mod shard;
+pub mod step;
+pub mod subject;
+pub mod workload;

@@ -1,0 +1,115 @@
+//! The subjects that can be named: those that come with loadgen, and those of files.
+//!
+//! Guarantees: an id stands for one subject. Leaves to others: their format (`subject`).
+
+use std::path::PathBuf;
+
+use crate::spec::subject::{Error, Subject};
+use crate::spec::workload::shipped;
+
+const BUILT_IN: &[(&str, &str)] = &[
+    (
+        "tare-none.toml",
+        include_str!("../../../subjects/tare-none.toml"),
+    ),
+    (
+        "tare-metadata.toml",
+        include_str!("../../../subjects/tare-metadata.toml"),
+    ),
+    (
+        "tare-pruned.toml",
+        include_str!("../../../subjects/tare-pruned.toml"),
+    ),
+    (
+        "tare-controller.toml",
+        include_str!("../../../subjects/tare-controller.toml"),
+    ),
+    (
+        "tare-controller-tuned.toml",
+        include_str!("../../../subjects/tare-controller-tuned.toml"),
+    ),
+    (
+        "kube-rs-stock.toml",
+        include_str!("../../../subjects/kube-rs-stock.toml"),
+    ),
+    (
+        "kube-rs-predicate.toml",
+        include_str!("../../../subjects/kube-rs-predicate.toml"),
+    ),
+    (
+        "kube-rs-tuned.toml",
+        include_str!("../../../subjects/kube-rs-tuned.toml"),
+    ),
+    (
+        "controller-runtime-vanilla.toml",
+        include_str!("../../../subjects/controller-runtime-vanilla.toml"),
+    ),
+    (
+        "controller-runtime-tuned.toml",
+        include_str!("../../../subjects/controller-runtime-tuned.toml"),
+    ),
+    (
+        "controller-runtime-storeless.toml",
+        include_str!("../../../subjects/controller-runtime-storeless.toml"),
+    ),
+    (
+        "controller-runtime-storeless-tuned.toml",
+        include_str!("../../../subjects/controller-runtime-storeless-tuned.toml"),
+    ),
+];
+
+/// The subjects that come with loadgen.
+///
+/// # Errors
+/// `Parse`, if the build was given a broken file.
+pub fn built_in() -> Result<Vec<Subject>, Error> {
+    let own = BUILT_IN.iter().copied();
+    own.chain(shipped::subjects())
+        .map(|(file, text)| Subject::parse(file, text))
+        .collect()
+}
+
+/// The chosen subjects: those of the built-in ones and of the files that are measured by default, or
+/// those that `names` lists, whatever they are by default.
+///
+/// # Errors
+/// `Unknown` names the known ones.
+pub fn select(
+    names: Option<&[String]>,
+    files: &[PathBuf],
+    on_real_servers: bool,
+) -> Result<Vec<Subject>, Error> {
+    let mut known = built_in()?;
+    for file in files {
+        let subject = Subject::from_file(file)?;
+        if known.iter().any(|k| k.id() == subject.id()) {
+            return Err(Error::Twice(subject.id()));
+        }
+        known.push(subject);
+    }
+    let Some(names) = names else {
+        known.retain(|subject| subject.measured.by_default(on_real_servers));
+        return Ok(known);
+    };
+    let list = || known.iter().map(Subject::id).collect::<Vec<_>>().join(", ");
+    let mut chosen: Vec<Subject> = Vec::new();
+    for name in names
+        .iter()
+        .map(|name| name.trim())
+        .filter(|name| !name.is_empty())
+    {
+        let subject = known.iter().find(|k| k.id() == name);
+        let subject = subject.ok_or_else(|| Error::Unknown {
+            name: name.into(),
+            known: list(),
+        })?;
+        if !chosen.contains(subject) {
+            chosen.push(subject.clone());
+        }
+    }
+    if chosen.is_empty() {
+        Err(Error::Nothing(list()))
+    } else {
+        Ok(chosen)
+    }
+}
