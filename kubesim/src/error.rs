@@ -5,6 +5,8 @@
 pub enum Error {
     #[error("the CustomResourceDefinition cannot be installed: {0}")]
     Definition(String),
+    #[error("{object} cannot be seeded: {cause}")]
+    Seed { object: String, cause: String },
     #[error("the line cannot be logged: {0}")]
     Log(String),
     #[error("the serving certificate cannot be made: {0}")]

@@ -4,15 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Request;
+use kube::CustomResourceExt;
+use serde::Serialize;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
 use crate::admission::Admission;
 use crate::api::commit::{seed_namespace, written};
-use crate::api::{definition, pod_log};
+use crate::api::{pod_log, seed};
 use crate::error::Error;
 use crate::faults::Faults;
 use crate::model::built_in::BuiltIn;
+use crate::model::json::meta_str;
 use crate::model::kind::Kind;
 use crate::requests::RequestCounts;
 use crate::serve::{https, in_process};
@@ -44,8 +47,45 @@ impl Server {
     pub fn install(&self, crd_yaml_or_json: &str) -> Result<(), Error> {
         let definition: Value = serde_saphyr::from_str(crd_yaml_or_json)
             .map_err(|cause| Error::Definition(cause.to_string()))?;
-        definition::install(&self.inner, definition)
-            .map_err(|refusal| Error::Definition(refusal.message))
+        seed::install(&self.inner, definition).map_err(|refusal| Error::Definition(refusal.message))
+    }
+
+    /// Installs the CustomResourceDefinition of a type that derives `kube::CustomResource`.
+    ///
+    /// # Errors
+    /// The definition is refused or uses what is not implemented.
+    pub fn install_crd<K: CustomResourceExt>(&self) -> Result<(), Error> {
+        let definition =
+            serde_json::to_value(K::crd()).map_err(|cause| Error::Definition(cause.to_string()))?;
+        seed::install(&self.inner, definition).map_err(|refusal| Error::Definition(refusal.message))
+    }
+
+    /// Creates objects with their status, in their order, without requests that are counted or fail: for what is there before a
+    /// controller starts. Types of `k8s_openapi`, types that derive `kube::CustomResource` and `DynamicObject` all say what they
+    /// are; one that says no namespace goes to `default`.
+    ///
+    /// # Errors
+    /// The first object that is refused; those before it are stored.
+    pub fn seed(&self, objects: impl IntoIterator<Item = impl Serialize>) -> Result<(), Error> {
+        for (nth, object) in objects.into_iter().enumerate() {
+            let object = serde_json::to_value(object).map_err(|cause| Error::Seed {
+                object: format!("object {nth}"),
+                cause: cause.to_string(),
+            })?;
+            seed::seed(&self.inner, &object).map_err(|refusal| {
+                let kind = object["kind"].as_str().unwrap_or("an object of no kind");
+                let name = meta_str(&object, "name");
+                Error::Seed {
+                    object: match (meta_str(&object, "namespace"), name) {
+                        ("", "") => kind.to_owned(),
+                        ("", name) => format!("{kind} {name}"),
+                        (namespace, name) => format!("{kind} {namespace}/{name}"),
+                    },
+                    cause: refusal.message,
+                }
+            })?;
+        }
+        Ok(())
     }
 
     /// Serves one more kind of Kubernetes itself, as data. A kind that is served already is replaced, without its

@@ -7,48 +7,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::api;
-use crate::api::call::Call;
-use crate::api::query::{Query, Shape};
 use crate::model::json::{is_deleting, map_at, meta_str};
 use crate::model::kind::{Kind, Rules, Scale};
 use crate::model::status::ApiError;
 use crate::schema::field_error::FieldError;
 use crate::schema::{Schema, strings};
 use crate::state::Inner;
-
-/// Creates or replaces a definition, as an administrator.
-pub(crate) fn install(inner: &Arc<Inner>, mut definition: Value) -> Result<(), ApiError> {
-    let Some(served) = inner.served("apiextensions.k8s.io", "customresourcedefinitions") else {
-        return Err(ApiError::no_such_path());
-    };
-    let name = meta_str(&definition, "name").to_owned();
-    let query = Query {
-        field_manager: Some("kubesim".to_owned()),
-        force: true,
-        ..Query::default()
-    };
-    if let Some(map) = definition.as_object_mut() {
-        map.remove("status");
-    }
-    let call = Call {
-        inner,
-        served: &served,
-        namespace: "",
-        name: &name,
-        subresource: None,
-        manager: "kubesim".to_owned(),
-        query: &query,
-        shape: Shape::Full,
-    };
-    let mut headers = http::HeaderMap::new();
-    headers.insert(
-        http::header::CONTENT_TYPE,
-        http::HeaderValue::from_static("application/apply-patch+yaml"),
-    );
-    let body = bytes::Bytes::from(definition.to_string());
-    api::run("patch", &call, &headers, &body).map(|_| ())
-}
 
 /// Defaults of a definition, and its status.
 pub(crate) fn shape(now: &str, object: &mut Value, old: Option<&Value>) -> Result<(), ApiError> {

@@ -18,6 +18,7 @@ mod prepare;
 pub(crate) mod query;
 mod scale;
 mod scale_rules;
+pub(crate) mod seed;
 pub(crate) mod update;
 pub(crate) mod watch;
 

@@ -206,6 +206,17 @@ impl Inner {
         all
     }
 
+    /// The kind of an object as its own text names it.
+    pub(crate) fn by_kind(&self, api_version: &str, kind: &str) -> Option<Served> {
+        let is_it = |it: &&Arc<Kind>| it.kind == kind && it.api_version() == api_version;
+        let kinds = self.kinds.read().unwrap_or_else(PoisonError::into_inner);
+        kinds.values().find_map(|resource| {
+            let kind = resource.versions.iter().find(is_it)?.clone();
+            let table = resource.table;
+            Some(Served { table, kind })
+        })
+    }
+
     pub(crate) fn by_plural(&self, plural: &str) -> Option<Served> {
         self.all_served()
             .into_iter()

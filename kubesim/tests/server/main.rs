@@ -12,6 +12,7 @@ mod fixtures;
 mod kinds;
 mod logs;
 mod owners;
+mod seed;
 mod speed;
 mod tls;
 mod watch;
