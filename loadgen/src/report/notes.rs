@@ -54,7 +54,7 @@ pub fn not_measured(summary: &Summary) -> Option<Section> {
     lines.extend(missing.map(|(why, figures)| {
         let others = match figures.len() {
             0 | 1 => String::new(),
-            all => format!(" and {} more figures", all - 1),
+            all => format!(" and {} more", all - 1),
         };
         format!("{}{others}: {why}", figures[0].label)
     }));
@@ -102,6 +102,8 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
         .map(|kind| format!("{}s", kind.kind));
     let kinds_of_parts = scenario.parts().map(|part| part.resource.kinds());
     let all_kinds = mix::list(kinds_of_parts.chain(children));
+    let foreign = &experiment.bystanders;
+    let foreign = (!foreign.is_empty()).then(|| bystanders::text(foreign));
     let (run_kinds, _) = kinds(summary);
     let not_measured = without_figures(summary).into_iter();
     let not_measured = not_measured
@@ -113,7 +115,7 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
             "not_run": missing(record).iter().map(ToString::to_string).collect::<Vec<_>>(),
             "runs": runs.collect::<Vec<_>>(), "profile": Timing::says(experiment.profile),
             "parts": parts.collect::<Vec<_>>(), "own_objects": own_objects.collect::<Vec<_>>(),
-            "kinds": scenario.kinds(), "foreign": bystanders::text(&experiment.bystanders),
+            "kinds": scenario.kinds(), "foreign": foreign,
             "has_images": !record.images.is_empty(), "overlap": experiment.overlap,
             "resumed_at": experiment.resumed_at, "control_plane": origin.environment.control_plane,
             "run_kinds": run_kinds, "idle_s": idle_s, "all_kinds": all_kinds, "restarts": experiment.asked.restarts, "not_measured": not_measured.collect::<Vec<_>>(),
