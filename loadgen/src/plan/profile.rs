@@ -3,7 +3,6 @@
 //! Guarantees: the same times for every subject; what each profile leaves out is said by
 //! [`Timing::says`]. Leaves to others: waiting and sampling (`engine::step`).
 
-
 use crate::spec::step::{Quiet, TWO_COLLECTIONS_S};
 use serde::{Deserialize, Serialize};
 

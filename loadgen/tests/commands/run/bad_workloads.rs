@@ -5,8 +5,8 @@ mod cases;
 
 use std::path::{Path, PathBuf};
 
-use crate::engine::bad_workloads::cases::{CASES, Case, of_file};
-use crate::engine::simulated_cluster::{SimulatedCluster, code, stderr, stdout, without_cluster};
+use crate::run::bad_workloads::cases::{CASES, Case, of_file};
+use crate::run::simulated_cluster::{SimulatedCluster, code, stderr, stdout, without_cluster};
 
 pub const WORKLOAD: &str = "description = \"Widgets\"
 object_bytes = 1024

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::engine::operator;
-use crate::engine::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
-use crate::engine::workloads::{FIXTURES, with_fixtures};
+use crate::run::operator;
+use crate::run::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
+use crate::run::workloads::{FIXTURES, with_fixtures};
 
 fn with_steps(name: &str, steps: &str) -> String {
     let workload = with_fixtures(name, FIXTURES);

@@ -2,10 +2,10 @@
 
 use std::process::Command;
 
-use crate::engine::run_of;
-use crate::engine::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
-use crate::engine::workloads::{FIXTURES, with_fixtures};
 use crate::program::{signal, wait_for};
+use crate::run::run_of;
+use crate::run::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
+use crate::run::workloads::{FIXTURES, with_fixtures};
 
 pub fn killed_run() {
     let simulated_cluster = SimulatedCluster::with_operator("killed");

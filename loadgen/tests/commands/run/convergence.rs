@@ -3,9 +3,9 @@
 use kubesim::RequestFault;
 use serde_json::{Value, json};
 
-use crate::engine::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
-use crate::engine::{assert_figures, figure};
 use crate::program::{signal, wait_for};
+use crate::run::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
+use crate::run::{assert_figures, figure};
 
 pub fn converges() {
     let simulated_cluster = SimulatedCluster::with_operator("converges");

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex};
 
 use kubesim::RequestFault;
 
-use crate::engine::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
-use crate::engine::workloads::{FIXTURES, with_fixtures};
 use crate::program::{signal, wait_for};
+use crate::run::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
+use crate::run::workloads::{FIXTURES, with_fixtures};
 
 const STEPS: &str = "
 [[steps]]

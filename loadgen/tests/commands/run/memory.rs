@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::engine::simulated_cluster::{SimulatedCluster, assert_success, stdout};
+use crate::run::simulated_cluster::{SimulatedCluster, assert_success, stdout};
 
 const OBJECTS: &str = "100000";
 const MOST_BYTES: u64 = 200_000_000;

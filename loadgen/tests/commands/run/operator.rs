@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::engine::simulated_cluster::{SimulatedCluster, assert_success, code, said};
 use crate::program::wait_for;
+use crate::run::simulated_cluster::{SimulatedCluster, assert_success, code, said};
 
 /// What a metrics server would serve.
 const POD_METRICS: &str = "

@@ -2,8 +2,8 @@
 
 use kubesim::RequestFault;
 
-use crate::engine::bad_workloads::{WORKLOAD, cluster, folder, left, write_good};
-use crate::engine::simulated_cluster::{SimulatedCluster, assert_success, code, stderr, stdout};
+use crate::run::bad_workloads::{WORKLOAD, cluster, folder, left, write_good};
+use crate::run::simulated_cluster::{SimulatedCluster, assert_success, code, stderr, stdout};
 
 /// Of every kind of permission that a run needs.
 pub fn without_permission() {

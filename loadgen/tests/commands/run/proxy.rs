@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::engine::simulated_cluster::{SimulatedCluster, assert_success, command, said};
+use crate::run::simulated_cluster::{SimulatedCluster, assert_success, command, said};
 
 /// A server on this machine is reached without the proxy that is set for all others.
 pub fn of_the_environment() {

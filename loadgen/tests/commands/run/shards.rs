@@ -5,11 +5,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::engine::assert_figures;
-use crate::engine::simulated_cluster::{
+use crate::program::wait_for;
+use crate::run::assert_figures;
+use crate::run::simulated_cluster::{
     SimulatedCluster, assert_success, code, merge, said, stderr, stdout,
 };
-use crate::program::wait_for;
 
 const SHARDS: usize = 3;
 const COUNT: usize = 20;

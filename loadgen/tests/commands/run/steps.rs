@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::engine::assert_figures;
-use crate::engine::operator;
-use crate::engine::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
-use crate::engine::workloads::{FIXTURES, with_fixtures};
 use crate::program::wait_for;
+use crate::run::assert_figures;
+use crate::run::operator;
+use crate::run::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
+use crate::run::workloads::{FIXTURES, with_fixtures};
 
 const STEPS: &str = "
 [[steps]]

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Instant;
 
-use crate::engine::simulated_cluster;
-use crate::engine::simulated_cluster::{SimulatedCluster, code, loadgen, stderr, stdout};
-use crate::engine::workloads::{FIXTURES, with_fixtures};
+use crate::run::simulated_cluster;
+use crate::run::simulated_cluster::{SimulatedCluster, code, loadgen, stderr, stdout};
+use crate::run::workloads::{FIXTURES, with_fixtures};
 
 pub fn missing_crd() {
     let simulated_cluster = SimulatedCluster::without_crd("no-crd");

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use crate::engine::assert_figures;
-use crate::engine::simulated_cluster::{
+use crate::program::wait_for;
+use crate::run::assert_figures;
+use crate::run::simulated_cluster::{
     SimulatedCluster, assert_success, code, said, stderr, stdout, without_cluster,
 };
-use crate::program::wait_for;
 
 pub fn configmaps() {
     let simulated_cluster = SimulatedCluster::without_crd("configmaps");
