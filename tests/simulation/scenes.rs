@@ -11,7 +11,7 @@ impl Draw {
     /// One scene.
     pub fn scene(&mut self, steps: &mut Vec<Step>) {
         let owner = self.owner();
-        match self.rng.below(17) {
+        match self.rng.below(18) {
             0..2 => self.relist_beside_work(owner, steps),
             2..4 => self.child_that_comes_and_goes(owner, steps),
             4..6 => self.failure_while_watches_are_lost(owner, steps),
@@ -217,8 +217,11 @@ impl Draw {
         }
     }
 
-    /// The CRD goes with its owners while there is work for one of them.
+    /// The CRD goes with its owners while there is work for one of them, and comes back at once or later; a child of
+    /// another one is deleted at the same time, or its deletion is seen late.
     fn crd_removed_beside_work(&mut self, owner: u16, steps: &mut Vec<Step>) {
+        let other = self.owner();
+        self.present(other, steps);
         self.present(owner, steps);
         self.work(owner, steps);
         self.wait(steps, &[60, 150, 1_000]);
@@ -226,10 +229,18 @@ impl Draw {
             self.disturb(owner, steps);
             self.wait(steps, &[60, 150]);
         }
-        let seconds = self.rng.pick(&[0, 1, 100]);
+        let seconds = self.rng.pick(&[0, 0, 1, 100]);
         steps.push(Step::RemoveCrd { seconds });
         let spec = self.spec();
         steps.push(Step::Create { owner, spec });
+        if self.rng.one_in(2) {
+            self.wait(steps, &[1, 60]);
+            let resource = self.child();
+            steps.push(Step::DeleteChild {
+                owner: other,
+                resource,
+            });
+        }
     }
 
     /// The owner is there, and its work is done where nothing fails.
