@@ -2,7 +2,7 @@
 //!
 //! Guarantees: a wait ends when its goal is reached, at its deadline, when nothing moves, or when the user asks to stop;
 //! while objects are still being sent it is not taken for one in which nothing moves. After a stop nothing more is sent,
-//! and what is in flight is answered or given up within [`LAST_ANSWERS`]. Leaves to others: what is done in which order
+//! and what is in flight is answered or given up within `LAST_ANSWERS`. Leaves to others: what is done in which order
 //! (`engine::step`), and the operator that does the work ([`Host`]).
 
 use std::ops::Range;
