@@ -11,7 +11,7 @@ impl Draw {
     /// One scene.
     pub fn scene(&mut self, steps: &mut Vec<Step>) {
         let owner = self.owner();
-        match self.rng.below(18) {
+        match self.rng.below(20) {
             0..2 => self.relist_beside_work(owner, steps),
             2..4 => self.child_that_comes_and_goes(owner, steps),
             4..6 => self.failure_while_watches_are_lost(owner, steps),
@@ -19,7 +19,7 @@ impl Draw {
             8..10 => self.take_over_and_back(owner, steps),
             10..12 => self.crash_between_specs(owner, steps),
             12..14 => self.more_work_than_room(steps),
-            14..16 => self.made_again_unseen(owner, steps),
+            14..18 => self.made_again_unseen(owner, steps),
             _ => self.crd_removed_beside_work(owner, steps),
         }
         self.wait(steps, &[1, 1_000, 20_000]);
