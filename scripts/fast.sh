@@ -30,10 +30,7 @@ for file in "${files[@]}"; do
     runtime/src/* | runtime/Cargo.toml) folders[tare_runtime]=runtime operator=yes ;;
     src/* | tests/scenarios/* | tests/shared/* | Cargo.toml) folders[tare]=. operator=yes ;;
     kubesim/*) folders[kubesim]=kubesim operator=yes ;;
-<<<<<<< HEAD
     kubesim-contract/*) folders[kubesim_contract]=kubesim-contract ;;
-=======
->>>>>>> house
     loadgen/* | workloads/* | subjects/*) folders[loadgen]=loadgen ;;
     controlplane/*) folders[controlplane]=controlplane ;;
     procstat/*) folders[tare_procstat]=procstat ;;
@@ -56,11 +53,7 @@ run() {
     local program="$1" folder="$2"
     shift 2
     echo "-- $(basename "${program%-*}") $*"
-<<<<<<< HEAD
-    (cd "$folder" && "$program" --quiet "$@")
-=======
     (cd "$folder" && "$program" --quiet "$@" </dev/null)
->>>>>>> house
 }
 
 cargo fmt --all --check
