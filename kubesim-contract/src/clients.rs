@@ -18,6 +18,9 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use crate::expect::{Check, Failure};
 use crate::fixture;
 
+/// The variable that permits to install what is not there: a test by itself asks no registry.
+const INSTALL: &str = "CONTRACT_CLIENTS_INSTALL";
+
 /// For all steps, of which each takes milliseconds; a JVM on a busy machine takes a minute to start.
 const DEADLINE: Duration = Duration::from_secs(300);
 
@@ -105,7 +108,7 @@ pub struct Installed {
 }
 
 impl Library {
-    /// Installs it where it is not there yet, which takes a network.
+    /// Installs it where it is not there yet, which takes a network, and that `CONTRACT_CLIENTS_INSTALL` is set.
     ///
     /// # Errors
     /// Why this machine cannot have it, as one line.
@@ -144,6 +147,11 @@ impl Library {
         }
         if is_there {
             return Ok(());
+        }
+        if std::env::var_os(INSTALL).is_none() {
+            return Err(io::Error::other(format!(
+                "not installed; {INSTALL}=1 cargo test -p kubesim --test contract -- an_operators_work installs it from its registry"
+            )));
         }
         for command in self.install {
             let output = std::process::Command::new(program(folder, command))

@@ -19,7 +19,7 @@ use crate::error::Usage;
 use crate::report::table::grouped;
 use crate::spec::subject::Subject;
 use crate::spec::workload;
-use crate::spec::workload::{Scenario, Workload};
+use crate::spec::workload::{Resource, Scenario, Workload};
 use crate::target::cluster::Cluster;
 use crate::target::context::{Target, TargetArgs};
 use crate::target::fixtures;
@@ -135,19 +135,8 @@ pub async fn on_server(
     let resources = fixtures::resources(cluster, &workload.fixtures, namespace).await?;
     let needed = permissions::needed(workload, &resources, namespace);
     let answers = permissions::ask(cluster, &needed).await;
-    let mut problems = Vec::new();
-    let mut rejected = Vec::new();
-    for tried in dry_run::objects(workload, namespace)? {
-        let path = tried.resource.path();
-        // What is wrong with an object is wrong with it after an update, too.
-        if rejected.contains(&path) || !answers.may_create(&tried.resource) {
-            continue;
-        }
-        if let Some(problem) = tried.ask(cluster).await? {
-            problems.push(problem);
-            rejected.push(path);
-        }
-    }
+    let may_create = |resource: &Resource| answers.may_create(resource);
+    let mut problems = rejected(cluster, workload, namespace, may_create).await?;
     for (fixture, resource) in workload.fixtures.iter().zip(&resources) {
         problems.extend(match resource {
             None => Some(fixtures::not_served(fixture)),
@@ -156,5 +145,27 @@ pub async fn on_server(
         });
     }
     problems.extend(answers.problems);
+    Ok(problems)
+}
+
+/// What the server rejects of the objects that a run would send, of the kinds that are to be tried.
+async fn rejected(
+    cluster: &Cluster,
+    workload: &Workload,
+    namespace: &str,
+    is_to_be_tried: impl Fn(&Resource) -> bool,
+) -> anyhow::Result<Vec<workload::Error>> {
+    let (mut problems, mut rejected) = (Vec::new(), Vec::new());
+    for tried in dry_run::objects(workload, namespace)? {
+        let path = tried.resource.path();
+        // What is wrong with an object is wrong with it after an update, too.
+        if rejected.contains(&path) || !is_to_be_tried(&tried.resource) {
+            continue;
+        }
+        if let Some(problem) = tried.ask(cluster).await? {
+            problems.push(problem);
+            rejected.push(path);
+        }
+    }
     Ok(problems)
 }

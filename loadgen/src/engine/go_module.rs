@@ -126,8 +126,8 @@ async fn beside(module: &GoModule, folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// What `go` prints in a folder.
-async fn go(module: &GoModule, folder: &Path, args: &[&str]) -> Result<Vec<u8>, Error> {
+/// In nobody's workspace.
+fn go_command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new("go");
     command
         .args(args)
@@ -135,7 +135,15 @@ async fn go(module: &GoModule, folder: &Path, args: &[&str]) -> Result<Vec<u8>, 
         .current_dir(folder)
         .stdin(Stdio::null())
         .kill_on_drop(true);
-    let output = command.output().await.map_err(Error::NoGo)?;
+    command
+}
+
+/// What `go` prints in a folder.
+async fn go(module: &GoModule, folder: &Path, args: &[&str]) -> Result<Vec<u8>, Error> {
+    let output = go_command(folder, args)
+        .output()
+        .await
+        .map_err(Error::NoGo)?;
     match output.status.success() {
         true => Ok(output.stdout),
         false => Err(Error::Download {
@@ -150,14 +158,8 @@ async fn go(module: &GoModule, folder: &Path, args: &[&str]) -> Result<Vec<u8>, 
 /// The folder in the module cache.
 async fn download(module: &GoModule) -> Result<String, Error> {
     let query = module.query();
-    let mut command = Command::new("go");
-    command
-        .args(["mod", "download", "-json", &query])
-        // Nobody's workspace, and no module that the current folder is in.
-        .env("GOWORK", "off")
-        .current_dir(std::env::temp_dir())
-        .stdin(Stdio::null())
-        .kill_on_drop(true);
+    // In no folder of a module.
+    let mut command = go_command(&std::env::temp_dir(), &["mod", "download", "-json", &query]);
     let output = command.output().await.map_err(Error::NoGo)?;
     let answer: Option<Downloaded> = serde_json::from_slice(&output.stdout).ok();
     let (dir, error) = answer.map_or((None, None), |answer| (answer.dir, answer.error));

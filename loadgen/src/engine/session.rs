@@ -31,6 +31,7 @@ use crate::load::timetable::Pace;
 use crate::plan::cell::{Cell, Kind};
 use crate::record::series::Series;
 use crate::record::{Failure, Run, Sampled, Spent, StepSpan};
+use crate::spec::bystanders::Bystanders;
 use crate::spec::step::Quiet;
 use crate::spec::subject::{Places, Subject};
 use crate::spec::workload::CANARY;
@@ -127,7 +128,8 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32
         };
     }
     let (mut samples, mut series, mut metrics) = (None, None, None);
-    let mut run = match Session::start(setting, subject, cell, &cell.file_stem(), turn).await {
+    let (stem, foreign) = (cell.file_stem(), &setting.bystanders);
+    let mut run = match Session::start(setting, subject, cell, &stem, foreign, turn).await {
         Err(reason) => {
             let mut run = Run::empty(cell);
             run.failure = Some(Failure {
@@ -180,7 +182,7 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32
 }
 
 impl<'a> Session<'a> {
-    /// Server, namespace, canary and watch are there before the subject is started.
+    /// Server, namespace, `foreign` objects, canary and watch are there before the subject is started.
     ///
     /// # Errors
     /// What cannot be had.
@@ -189,6 +191,7 @@ impl<'a> Session<'a> {
         subject: &'a Subject,
         cell: &'a Cell,
         stem: &str,
+        foreign: &[Bystanders],
         turn: Option<OwnedSemaphorePermit>,
     ) -> Result<Session<'a>, Reason> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
@@ -242,7 +245,7 @@ impl<'a> Session<'a> {
         fixtures::create(&cluster, fixtures, &resource.namespace, label)
             .await
             .map_err(|e| format!("fixtures: {e}"))?;
-        bystanders::create(&load, &setting.bystanders, &Pace::Burst).await?;
+        bystanders::create(&load, foreign, &Pace::Burst).await?;
         let stand_ins = scenario.stand_in.iter().map(|stand_in| {
             let agent = Agent::of(cluster.clone(), stand_in.clone(), &resource.namespace);
             AbortOnDrop(tokio::spawn(agent.run()).abort_handle())
@@ -317,34 +320,31 @@ impl<'a> Session<'a> {
 
     async fn all_steps(&mut self) -> Result<(), Reason> {
         let course = self.setting.course();
-        let of_workload = course.place_of_workload(self.cell);
-        for (nth, step) in course.steps(self.cell).into_iter().enumerate() {
+        let steps = course.steps(self.cell);
+        let of_workload = course.place_of_workload(self.cell, &steps);
+        for (nth, step) in steps.iter().enumerate() {
             let from_ms = self.now_ms();
-            let before = self.spent();
-            let done = step::run(self, &step).await;
             // Those of the workload have figures of their own; those of every bench stand in the run.
-            let own = of_workload.contains(&nth) && done.is_ok();
+            let own = of_workload.contains(&nth);
+            let before = own.then(|| self.spent()).flatten();
+            let done = step::run(self, step).await;
+            let to_ms = self.now_ms();
+            let after = before.and_then(|_| self.spent());
             self.run.steps.push(StepSpan {
                 step: step.name(),
                 from_ms,
-                to_ms: self.now_ms(),
-                of_workload: own,
-                times: match own && step.has_times() {
-                    true => Some(convergence(
-                        &self.load.journal.timeline(),
-                        &self.load.pace(step.per_s()),
-                    )),
-                    false => None,
-                },
+                to_ms,
+                of_workload: own && done.is_ok(),
+                times: (own && done.is_ok() && step.has_times()).then(|| {
+                    let pace = self.load.pace(step.per_s());
+                    convergence(&self.load.journal.timeline(), &pace)
+                }),
                 operator: before
-                    .zip(self.spent())
-                    .filter(|_| own)
+                    .zip(after)
+                    .filter(|_| done.is_ok())
                     .map(|(before, after)| Spent::between(before, after)),
             });
-            done.map_err(|reason| match own {
-                true => format!("{}: {reason}", step.name()),
-                false => reason,
-            })?;
+            done?;
         }
         Ok(())
     }

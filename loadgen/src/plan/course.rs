@@ -115,9 +115,8 @@ impl Course {
         }
     }
 
-    /// Where they are among [`Course::steps`].
-    pub fn place_of_workload(&self, cell: &Cell) -> Range<usize> {
-        let steps = self.steps(cell);
+    /// Where they are among the [`Course::steps`] of the cell.
+    pub fn place_of_workload(&self, cell: &Cell, steps: &[Step]) -> Range<usize> {
         let wound_down = steps.iter().position(|step| *step == Step::WindDown);
         let restarted = usize::from(self.restart(cell).is_some());
         let from = wound_down.map_or(0, |place| place + 1 + restarted);

@@ -5,9 +5,9 @@
 
 use kubesim::{Options, Server};
 
-use crate::cli::lint::dry_run;
+use crate::cli::lint::{dry_run, rejected};
 use crate::spec::workload;
-use crate::spec::workload::Workload;
+use crate::spec::workload::{Resource, Workload};
 use crate::target::cluster::Cluster;
 use crate::target::fixtures;
 
@@ -31,24 +31,16 @@ pub async fn on_server(
     }
     let cluster = Cluster::simulated(&server, "lint");
     cluster.ensure_namespace(namespace).await?;
-    let mut problems = Vec::new();
-    let mut passed_over = Vec::new();
-    for tried in dry_run::objects(workload, namespace)? {
-        let name = tried.resource.full_name();
-        if passed_over.contains(&name) {
-            continue;
-        }
-        if !cluster.serves(&tried.resource).await? {
+    let mut unserved = Vec::new();
+    for resource in workload.scenario.resources() {
+        if !cluster.serves(&resource).await? {
+            let name = resource.full_name();
             println!("?    {name}: not tried, because the simulated server does not serve it");
-            passed_over.push(name);
-            continue;
-        }
-        if let Some(problem) = tried.ask(&cluster).await? {
-            problems.push(problem);
-            // What is wrong with an object is wrong with it after an update, too.
-            passed_over.push(name);
+            unserved.push(name);
         }
     }
+    let is_served = |resource: &Resource| !unserved.contains(&resource.full_name());
+    let mut problems = rejected(&cluster, workload, namespace, is_served).await?;
     let resources = fixtures::resources(&cluster, &workload.fixtures, namespace).await?;
     for (fixture, resource) in workload.fixtures.iter().zip(&resources) {
         match resource {

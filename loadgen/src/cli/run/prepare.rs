@@ -5,9 +5,6 @@
 
 use std::sync::Arc;
 
-use http::Method;
-use serde::de::IgnoredAny;
-
 use crate::cli::question;
 use crate::cli::run::capacity::Capacity;
 use crate::cli::run::operator::Watching;
@@ -108,20 +105,15 @@ impl ClusterRun {
         let (workload, target) = (&self.workload, &self.target);
         let named = self.args.workload.as_deref().unwrap_or(&workload.name);
         for resource in self.scenario.resources() {
-            let path = format!("{}?limit=1", resource.path());
-            let asked = self
-                .cluster
-                .ask::<IgnoredAny>(Method::GET, &path, None, vec![]);
-            let Err(error) = asked.await else {
-                continue;
-            };
-            if error.code() != Some(404) {
-                anyhow::bail!(
+            match self.cluster.serves(&resource).await {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(error) => anyhow::bail!(
                     "cannot use context {} at {}: {}",
                     target.context,
                     target.url,
                     error.words()
-                );
+                ),
             }
             let way = match workload.crds.is_empty() {
                 true => String::new(),

@@ -123,7 +123,8 @@ pub async fn check(setting: &Setting, subject: &Subject, step_deadline: Duration
         per_s: None,
     };
     let stem = format!("{}-conformance", id.replace('/', "-"));
-    let (mut checked, ready) = match Session::start(setting, subject, &cell, &stem, None).await {
+    let session = Session::start(setting, subject, &cell, &stem, &[], None);
+    let (mut checked, ready) = match session.await {
         Ok(session) => {
             let mut checked = Checked {
                 session,

@@ -60,7 +60,8 @@ pub async fn run(session: &mut Session<'_>, step: &Step) -> Result<(), Reason> {
         Step::Search { wait_s } => bystanders::search(session, Duration::from_secs(wait_s)).await,
         Step::ChangeBystanders => bystanders::change(session).await,
         Step::WithoutBystanders(quiet) => bystanders::without(session, quiet).await,
-        Step::Delete { .. } => delete::run(session, step).await,
+        // Memory after a deletion waits for nobody's children: it settles.
+        Step::Delete { .. } if session.cell.kind.is_timed() => delete::run(session, step).await,
         Step::SettleDeleted(quiet) => {
             let waited = settle(session, &name, Rule::of(quiet)).await?;
             session.run.memory.deleted = session.settled(quiet, waited.settled);
@@ -78,6 +79,7 @@ pub async fn run(session: &mut Session<'_>, step: &Step) -> Result<(), Reason> {
         | Step::Update { .. }
         | Step::Scale { .. }
         | Step::Recreate { .. }
+        | Step::Delete { .. }
         | Step::DeleteChildren {}
         | Step::Fault { .. }
         | Step::Restart { quiet: None, .. }
@@ -89,7 +91,8 @@ pub async fn run(session: &mut Session<'_>, step: &Step) -> Result<(), Reason> {
 /// What is done to objects in every command; here all have to come to the end of it.
 async fn on_objects(session: &mut Session<'_>, step: &Step) -> Result<(), Reason> {
     session.work().await;
-    let ended = objects::run(session, step).await?;
+    let ended = objects::run(session, step).await;
+    let ended = ended.map_err(|reason| format!("{}: {reason}", step.name()))?;
     require(ended, &step.name())
 }
 

@@ -44,17 +44,18 @@ pub async fn delete<H: Host>(host: &mut H, objects: Range<usize>, pace: Pace) ->
 pub async fn update<H: Host>(host: &mut H, turns: Turns, pace: Pace) -> Stepped {
     for nth in 0..turns.times {
         let objects = part(host.load().objects(), turns.share, nth);
-        let ended = update_these(host, objects, pace.clone()).await?;
+        let update = Wave::once(
+            host.load().next_update(),
+            objects,
+            pace.clone(),
+            Goal::Ready,
+        );
+        let ended = wave(host, update).await?;
         if ended != Ended::Converged {
             return Ok(ended);
         }
     }
     Ok(Ended::Converged)
-}
-
-async fn update_these<H: Host>(host: &mut H, objects: Range<usize>, pace: Pace) -> Stepped {
-    let update = Wave::once(host.load().next_update(), objects, pace, Goal::Ready);
-    wave(host, update).await
 }
 
 /// Deleted, and made again.
@@ -121,23 +122,21 @@ pub async fn run<H: Host>(host: &mut H, step: &Step) -> Stepped {
     let failed = |host: &H| host.load().journal.timeline().failed().map_or(0, |it| it.1);
     let failed_before = failed(host);
     let pace = host.load().pace(step.per_s());
-    let ended = match step {
+    let ended = match *step {
         Step::Create { .. } => create(host, all(host.load()), pace).await?,
         Step::Delete { .. } => delete(host, all(host.load()), pace).await?,
-        Step::Update { times, share, .. } => {
-            let (times, share) = (*times, *share);
-            update(host, Turns { times, share }, pace).await?
-        }
-        Step::Recreate { times, share, .. } => {
-            let (times, share) = (*times, *share);
-            recreate(host, Turns { times, share }, pace).await?
-        }
-        Step::Scale { field, value, .. } => {
+        Step::Update { times, share, .. } => update(host, Turns { times, share }, pace).await?,
+        Step::Recreate { times, share, .. } => recreate(host, Turns { times, share }, pace).await?,
+        Step::Scale {
+            ref field,
+            ref value,
+            ..
+        } => {
             let scenario = host.load().scenario.as_ref().clone();
             let to = scenario.with_update_of(field, value);
             change(host, to, pace, Goal::Ready).await?
         }
-        Step::Fault { seconds, .. } => fault(host, Duration::from_secs(*seconds), pace).await?,
+        Step::Fault { seconds, .. } => fault(host, Duration::from_secs(seconds), pace).await?,
         Step::DeleteChildren {} => {
             let load = host.load();
             stoppable(load, children::replace(load)).await?
@@ -146,13 +145,13 @@ pub async fn run<H: Host>(host: &mut H, step: &Step) -> Stepped {
             let load = host.load();
             stoppable(
                 load,
-                bystanders::offer(load, &step.bystanders(), *changes, step.per_s()),
+                bystanders::offer(load, &step.bystanders(), changes, step.per_s()),
             )
             .await?
         }
-        Step::Idle { seconds } => host.load().rest(Duration::from_secs(*seconds)).await,
-        Step::Restart { times, .. } => host.restart(*times).await?,
-        other => return Err(format!("{}: a step of `loadgen bench` alone", other.name())),
+        Step::Idle { seconds } => host.load().rest(Duration::from_secs(seconds)).await,
+        Step::Restart { times, .. } => host.restart(times).await?,
+        _ => return Err("a step of `loadgen bench` alone".into()),
     };
     match failed(host) - failed_before {
         // What was not accepted did not have to converge.

@@ -4,15 +4,18 @@ use super::*;
 use crate::plan::profile::Profile;
 use crate::spec::subject::Language;
 
-fn names(course: &Course, kind: Kind, objects: usize, repeat: u32) -> Vec<String> {
-    let cell = Cell {
+fn cell(kind: Kind, objects: usize, repeat: u32) -> Cell {
+    Cell {
         subject: "a/x".into(),
         objects,
         repeat,
         kind,
         per_s: (kind == Kind::Rate).then_some(20),
-    };
-    let steps = course.steps(&cell).into_iter();
+    }
+}
+
+fn names(course: &Course, kind: Kind, objects: usize, repeat: u32) -> Vec<String> {
+    let steps = course.steps(&cell(kind, objects, repeat)).into_iter();
     steps.skip(2).map(|step| step.name()).collect()
 }
 
@@ -87,13 +90,7 @@ fn restarts_that_were_asked_for_come_in_every_drain_and_once_in_memory_runs() {
         (Kind::Rate, 500, None),
         (Kind::RequestCount, 500, None),
     ] {
-        let cell = Cell {
-            subject: "a/x".into(),
-            objects,
-            repeat: 1,
-            kind,
-            per_s: None,
-        };
+        let cell = cell(kind, objects, 1);
         let times = course.steps(&cell).into_iter().find_map(|step| match step {
             Step::Restart { times, .. } => Some(times),
             _ => None,
@@ -188,13 +185,7 @@ fn memory_is_searched_after_300_s_of_idle_time_in_all() {
         ..course(Profile::Standard)
     };
     for objects in [500, 5_000] {
-        let cell = Cell {
-            subject: "a/x".into(),
-            objects,
-            repeat: 2,
-            kind: Kind::Memory,
-            per_s: None,
-        };
+        let cell = cell(Kind::Memory, objects, 2);
         let steps = course.steps(&cell);
         let place = steps
             .iter()
@@ -250,15 +241,10 @@ fn steps_of_the_workload_are_done_in_drains_at_the_largest_size() {
         let course = steps(&asked);
         let got = names(&course, kind, objects, 1);
         assert_eq!(got, [&before[..], &want].concat(), "{name}");
-        let cell = Cell {
-            subject: "a/x".into(),
-            objects,
-            repeat: 1,
-            kind,
-            per_s: None,
-        };
-        let place = course.place_of_workload(&cell);
-        assert_eq!(course.steps(&cell)[place], asked[..], "{name}");
+        let cell = cell(kind, objects, 1);
+        let all = course.steps(&cell);
+        let place = course.place_of_workload(&cell, &all);
+        assert_eq!(all[place], asked[..], "{name}");
     }
     let elsewhere = steps(&[recreate, idle]);
     assert_eq!(
