@@ -144,6 +144,8 @@ mod chosen {
         BrokenAnswerIsFinal,
         /// A child that vanished is made again for an owner that may be gone.
         VanishedOwnerIgnored,
+        /// A child that loses its controller while a worker has its owner counts as it was.
+        DisownedIgnored,
         /// A spec that was read for an event of a child counts as applied.
         ReadSpecIsApplied,
         // Found by the storms on a real server.

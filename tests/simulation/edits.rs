@@ -56,6 +56,10 @@ pub fn edited(edit: Edit, subject: Subject, owner: &str, salt: u64) -> (&'static
             "services",
             json!({ "spec": { "ports": [{ "port": number, "targetPort": 1 }] } }),
         ),
+        Edit::Owners => (
+            "deployments",
+            json!({ "metadata": { "ownerReferences": null } }),
+        ),
         Edit::Data => ("configmaps", json!({ "data": { "image": "evil:1" } })),
     }
 }

@@ -5,7 +5,7 @@
 //! Leaves to others: where it stands among the other steps (`schedule`).
 
 use crate::schedule::Draw;
-use crate::step::{EventFault, RequestFault, Resource, Step, When};
+use crate::step::{Edit, EventFault, RequestFault, Resource, Step, When};
 
 impl Draw {
     /// One scene.
@@ -189,6 +189,32 @@ impl Draw {
         self.wait(steps, &[60, 400, 1_500]);
         let spec = self.subject.spec_with(&mut self.rng, false);
         steps.push(Step::Change { owner, spec });
+    }
+
+    /// While a worker has the owner or right after it, somebody frees a child of its owner, or deletes the owner so that the
+    /// children stay.
+    pub fn disowned_child(&mut self, steps: &mut Vec<Step>) {
+        let owner = self.owner();
+        self.present(owner, steps);
+        let ms = self.rng.pick(&[100, 400, 1_500]);
+        self.slow_status(ms, steps);
+        if !self.rng.one_in(3) {
+            let spec = self.spec();
+            steps.push(Step::Change { owner, spec });
+            self.wait(steps, &[20, 100, 400]);
+        }
+        if self.rng.one_in(2) {
+            let edit = Edit::Owners;
+            steps.push(Step::Edit { owner, edit });
+        } else {
+            let resource = self.subject.plural();
+            let ms = self.rng.pick(&[200, 1_500]);
+            let fault = EventFault::Delay { ms };
+            steps.push(Step::Event { resource, fault });
+            let propagation = "Orphan";
+            steps.push(Step::Delete { owner, propagation });
+        }
+        self.wait(steps, &[100, 1_000, 20_000]);
     }
 
     /// All owners are made at once, and all get work at once while writes are slow: more of them than a queue has room

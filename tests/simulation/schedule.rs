@@ -137,6 +137,22 @@ impl Draw {
             let numbered = scene.drain(..).enumerate();
             steps.splice(at..at, numbered.map(|(n, step)| (first + n, step)));
         }
+        self.with_disowned_child(seed, steps)
+    }
+
+    /// One schedule in eight ends with a child that loses its controller, by random numbers of its own.
+    fn with_disowned_child(
+        mut self,
+        seed: u64,
+        mut steps: Vec<(usize, Step)>,
+    ) -> Vec<(usize, Step)> {
+        self.rng = Rng::new(seed ^ 0xd150_0000_0000);
+        if self.rng.one_in(8) {
+            let (first, mut scene) = (steps.len(), Vec::new());
+            self.disowned_child(&mut scene);
+            let numbered = scene.into_iter().enumerate();
+            steps.extend(numbered.map(|(n, step)| (first + n, step)));
+        }
         steps
     }
 

@@ -179,6 +179,8 @@ pub enum Edit {
     SelectorKey,
     Ports,
     Data,
+    /// Its owner references go.
+    Owners,
 }
 
 /// What happens to a request.

@@ -157,7 +157,7 @@ impl Writes {
 }
 
 /// Name of the owner that the labels of an object name.
-fn labelled_owner(object: &Value) -> Option<&str> {
+pub fn labelled_owner(object: &Value) -> Option<&str> {
     let labels = object["metadata"]["labels"].as_object()?;
     let (_, name) = labels.iter().find(|(label, _)| label.ends_with("/owner"))?;
     name.as_str()

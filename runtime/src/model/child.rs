@@ -21,7 +21,7 @@ pub struct SeenChild {
     pub resource_version: u64,
     /// Its progress.
     pub state: ChildState,
-    /// Digest of its labels and annotations.
+    /// Digest of its labels, its annotations and its controller.
     pub marks: u32,
     /// What the plan of its owner may rely on.
     pub content: Content,

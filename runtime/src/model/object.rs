@@ -166,10 +166,12 @@ impl PartialMetadata<'_> {
             .find(|reference| reference.controller == Some(true))
     }
 
-    /// Digest of its labels and annotations.
+    /// Digest of its labels, its annotations and its controller: what no generation tells.
     pub(crate) fn marks(&self) -> u32 {
-        // So that a label is not taken for an annotation.
-        self.labels.digest().rotate_left(1) ^ self.annotations.digest()
+        let controller = self.controller().filter(|_| !mutant!(DisownedIgnored));
+        let controller = controller.map_or(0, |reference| reference.uid.short());
+        // So that none is taken for another.
+        self.labels.digest().rotate_left(1) ^ self.annotations.digest() ^ controller.rotate_left(2)
     }
 
     /// The value of a label.
@@ -246,6 +248,30 @@ mod tests {
         let object: PartialObject<'_> = serde_json::from_str(json)?;
         let controller = object.metadata.controller().map(|reference| reference.uid);
         assert_eq!(controller, Some(Uid::NOBODY));
+        Ok(())
+    }
+
+    #[test]
+    fn a_child_that_loses_its_controller_is_not_as_it_was() -> Result<(), serde_json::Error> {
+        let marks = |references: &str| {
+            let json = format!(r#"{{"metadata":{{"labels":{{"a":"b"}}{references}}}}}"#);
+            let object: PartialObject<'_> = serde_json::from_str(&json)?;
+            Ok::<_, serde_json::Error>(object.metadata.marks())
+        };
+        let of = |uid: &str, controller: bool| {
+            format!(
+                r#","ownerReferences":[{{"apiVersion":"v1","kind":"Site","name":"web","uid":"{uid}","controller":{controller}}}]"#
+            )
+        };
+        let [first, other] = [
+            "01234567-89ab-cdef-0123-456789abcdef",
+            "01234567-89ab-cdef-0123-456789abcdee",
+        ];
+        let owned = marks(&of(first, true))?;
+        assert_eq!(marks(&of(first, true))?, owned);
+        assert_ne!(marks("")?, owned);
+        assert_ne!(marks(&of(first, false))?, owned);
+        assert_ne!(marks(&of(other, true))?, owned);
         Ok(())
     }
 }

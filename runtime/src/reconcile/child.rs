@@ -44,7 +44,7 @@ pub struct Actual {
     /// How many owner references it has, those of others among them.
     pub references: usize,
     pub state: ChildState,
-    /// Digest of its labels and annotations.
+    /// Digest of its labels, its annotations and its controller.
     pub marks: u32,
     /// Labels, annotations and everything outside `metadata` and `status`, without the mark of its plan.
     pub value: Value,

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::planned::controller;
 use crate::step::Resource;
 use crate::world::World;
+use crate::writes::labelled_owner;
 
 impl World {
     /// Deletes a child.
@@ -61,12 +62,17 @@ impl World {
         let _ = self.send(Method::POST, resource, "", &object).await;
     }
 
-    /// Deletes what stands where children may stand and is not ours.
+    /// Deletes what stands where children may stand and is not ours. What our owners have lost stays.
     pub(super) async fn vacate(&self) {
         for kind in self.subject.kinds() {
             for object in self.server.objects(kind.plural) {
-                let ours = controller(&object)
-                    .is_some_and(|reference| reference["kind"] == self.subject.kind());
+                let ours = match controller(&object) {
+                    Some(reference) => reference["kind"] == self.subject.kind(),
+                    None => labelled_owner(&object).is_some_and(|owner| {
+                        let owner = self.object(self.subject.plural(), owner);
+                        !owner.is_null() && owner["metadata"]["deletionTimestamp"].is_null()
+                    }),
+                };
                 if !ours {
                     let name = object["metadata"]["name"].as_str().unwrap_or_default();
                     self.delete(kind.plural, name, "Background").await;

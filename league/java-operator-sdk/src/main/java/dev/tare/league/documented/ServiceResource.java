@@ -1,0 +1,10 @@
+package dev.tare.league.documented;
+
+import dev.tare.league.Plan;
+import dev.tare.league.ServiceChild;
+import io.javaoperatorsdk.operator.api.config.informer.Informer;
+import io.javaoperatorsdk.operator.processing.dependent.kubernetes.KubernetesDependent;
+
+/** The Service as a managed dependent resource, with the label selector of the guide's sample. */
+@KubernetesDependent(informer = @Informer(labelSelector = Plan.CHILDREN))
+public class ServiceResource extends ServiceChild {}
