@@ -9,8 +9,7 @@ Leaves watches, queues and retries to kopf.
 """
 
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,7 +18,7 @@ import kubernetes
 from kubernetes.client import ApiException
 
 import edgeapp
-from edgeapp import Failure
+from edgeapp import DEPLOYMENT, SERVICE, Failure, Kind
 
 EDGEAPPS = (edgeapp.GROUP, edgeapp.VERSION, edgeapp.PLURAL)
 OURS = {edgeapp.OWNER_LABEL: kopf.PRESENT, edgeapp.MANAGED_BY_LABEL: edgeapp.MANAGER}
@@ -31,26 +30,10 @@ MERGE_PATCH = "application/merge-patch+json"
 RETRY_S = 10
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of child: what it should be, and the client's methods for it."""
-
-    kind: str
-    plan: Callable[[str, Any], dict[str, Any] | None]
-    api: Callable[[], Any]
-    noun: str
-
-    def request(self, verb: str, *args: Any, **options: Any) -> Any:
-        return getattr(self.api(), f"{verb}_namespaced_{self.noun}")(*args, **options)
-
-
 # One client for all handlers, and its connections with it; the tutorial makes one in each handler.
 apps_v1 = functools.cache(kubernetes.client.AppsV1Api)
 core_v1 = functools.cache(kubernetes.client.CoreV1Api)
 custom_objects = functools.cache(kubernetes.client.CustomObjectsApi)
-
-DEPLOYMENT = Kind("Deployment", edgeapp.deployment_plan, apps_v1, "deployment")
-SERVICE = Kind("Service", edgeapp.service_plan, core_v1, "service")
 
 
 class Refused(Exception):
@@ -156,41 +139,47 @@ def reconcile(kind: Kind, app: Mapping[str, Any], child: Mapping[str, Any] | Non
                 delete(kind, child)
         elif child is None:
             create(kind, app, plan)
-        elif kind is SERVICE and edgeapp.must_be_replaced(plan, child):
+        elif edgeapp.must_be_replaced(plan, child):
             # Its end brings an event, and that the next one.
             delete(kind, child)
-        elif edgeapp.differs(plan, child):
-            kind.request("patch", name, namespace, plan, _content_type=MERGE_PATCH)
+        elif kind.fingerprint(child) != kind.fingerprint(edgeapp.to_create(plan)):
+            request("patch", kind, name, namespace, plan, _content_type=MERGE_PATCH)
     except ApiException as error:
         raise_refusal(error)
 
 
 def create(kind: Kind, app: Mapping[str, Any], plan: dict[str, Any]) -> None:
     name, namespace = app["metadata"]["name"], app["metadata"]["namespace"]
-    child = edgeapp.to_create(plan) | {}
+    child = edgeapp.to_create(plan)
     child["metadata"]["name"] = name
     kopf.adopt(child, owner=app)  # type: ignore[arg-type]
     try:
-        kind.request("create", namespace, child)
+        request("create", kind, namespace, child)
     except ApiException as error:
         if error.status != 409:
             raise
         # The index does not show it yet, or it is not ours.
-        there = kind.request("read", name, namespace, _preload_content=False).json()
+        there = request("read", kind, name, namespace, _preload_content=False).json()
         owner = edgeapp.controller(there)
         if owner and owner["uid"] == app["metadata"]["uid"]:
             return
         if owner and (owner["kind"], owner["name"]) == (edgeapp.KIND, name):
-            message = f"{kind.kind} {name!r} belongs to an earlier EdgeApp; the garbage collector deletes it"
+            message = f"{kind.name} {name!r} belongs to an earlier EdgeApp; the garbage collector deletes it"
             raise kopf.TemporaryError(message, delay=1) from error
-        raise Refused(edgeapp.collision(kind.kind, there)) from error
+        raise Refused(edgeapp.collision(kind.name, there)) from error
 
 
 def delete(kind: Kind, child: Mapping[str, Any]) -> None:
     """Deletes the very object that was looked at."""
     meta = child["metadata"]
     this_one = {"preconditions": {"uid": meta["uid"]}, "propagationPolicy": "Background"}
-    kind.request("delete", meta["name"], meta["namespace"], body=this_one)
+    request("delete", kind, meta["name"], meta["namespace"], body=this_one)
+
+
+def request(verb: str, kind: Kind, *args: Any, **options: Any) -> Any:
+    """A method of the client, such as create_namespaced_deployment."""
+    api = apps_v1() if kind is DEPLOYMENT else core_v1()
+    return getattr(api, f"{verb}_namespaced_{kind.name.lower()}")(*args, **options)
 
 
 def raise_refusal(error: ApiException) -> None:

@@ -4,7 +4,9 @@ Guarantees: pure, no I/O and no clock; the plan is that of every other operator 
 `baselines/fixtures` tell. Leaves to others: owner references, requests, and when to send them.
 """
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -30,7 +32,7 @@ class Failure:
     message: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Progress:
     """How far a Deployment has come; the default is that of none."""
 
@@ -80,9 +82,13 @@ def service_plan(name: str, spec: Json) -> dict[str, Any] | None:
     return body
 
 
-def must_be_replaced(plan: Json, service: Json) -> bool:
+def must_be_replaced(plan: Json, child: Json) -> bool:
     """A Service has a cluster IP and must not, or the other way round: neither can be changed."""
-    return ("clusterIP" in plan["spec"]) != (service.get("spec", {}).get("clusterIP") == "None")
+    return has_no_cluster_ip(plan) != has_no_cluster_ip(child)
+
+
+def has_no_cluster_ip(child: Json) -> bool:
+    return bool(child["spec"].get("clusterIP") == "None")
 
 
 def to_create(plan: Any) -> Any:
@@ -92,21 +98,36 @@ def to_create(plan: Any) -> Any:
     return [to_create(item) for item in plan] if isinstance(plan, list) else plan
 
 
-def differs(plan: Any, actual: Any, quantities: bool = False) -> bool:
-    """Whether a field of the plan is not as planned. What the plan does not name belongs to others."""
-    if isinstance(plan, Mapping):
-        found = actual if isinstance(actual, Mapping) else {}
-        return any(
-            differs(value, found.get(key), quantities or key in ("requests", "limits")) for key, value in plan.items()
-        )
-    if isinstance(plan, list):
-        return not isinstance(actual, list) or len(plan) != len(actual) or any(map(differs, plan, actual))
-    if not plan and plan != 0:
-        # The API server leaves empty fields out, or fills them with nothing.
-        return bool(actual)
-    if quantities and actual is not None:
-        return _quantity(plan) != _quantity(actual)
-    return bool(plan != actual)
+def deployment_fingerprint(deployment: Json) -> bytes:
+    """A digest of what a plan decides: the same for a Deployment that is as planned and for the plan, as it is created.
+
+    What a plan does not name belongs to others, and is not in it.
+    """
+    spec, template = deployment["spec"], deployment["spec"]["template"]
+    containers = [
+        {
+            "name": container["name"],
+            "image": container.get("image"),
+            "ports": _ports(container, "containerPort"),
+            # The API server leaves an empty value out.
+            "env": [{"value": "", **variable} for variable in container.get("env") or []],
+            "resources": {
+                part: {name: _quantity(text) for name, text in quantities.items()}
+                for part, quantities in (container.get("resources") or {}).items()
+                if part in ("requests", "limits") and quantities
+            },
+        }
+        for container in template["spec"]["containers"]
+    ]
+    selector, pods = spec["selector"].get("matchLabels"), _labels(template, OWNER_LABEL)
+    return _digest([_labels(deployment), spec.get("replicas"), selector, pods, containers])
+
+
+def service_fingerprint(service: Json) -> bytes:
+    """The same for a Service."""
+    ports = _ports(service["spec"], "port", "targetPort")
+    selector, no_cluster_ip = service["spec"].get("selector"), has_no_cluster_ip(service)
+    return _digest([_labels(service, HEADLESS_LABEL), selector, ports, no_cluster_ip])
 
 
 def controller(child: Json) -> Json | None:
@@ -205,6 +226,20 @@ def status_patch(status: Json, before: Json | None, now: str) -> dict[str, Any] 
     return {"endpoint": None, **status, "conditions": conditions}
 
 
+@dataclass(frozen=True)
+class Kind:
+    """A kind of child."""
+
+    name: str
+    group: str
+    plural: str
+    plan: Callable[[str, Json], dict[str, Any] | None]
+    fingerprint: Callable[[Json], bytes]
+
+
+DEPLOYMENT = Kind("Deployment", "apps", "deployments", deployment_plan, deployment_fingerprint)
+SERVICE = Kind("Service", "", "services", service_plan, service_fingerprint)
+
 STATUS_FIELDS = ("phase", "replicas", "readyReplicas", "selector", "endpoint", "observedGeneration")
 
 
@@ -227,6 +262,20 @@ def _condition(kind: str, holds: bool, reason: str, message: str, generation: in
     }
 
 
+def _labels(thing: Json, *names: str) -> list[str | None]:
+    labels = (thing.get("metadata") or {}).get("labels") or {}
+    return [labels.get(name) for name in (OWNER_LABEL, MANAGED_BY_LABEL, *names)]
+
+
+def _ports(thing: Json, *numbers: str) -> list[Any]:
+    return [[port.get("protocol"), *map(port.get, numbers)] for port in thing.get("ports") or []]
+
+
+def _digest(planned: Any) -> bytes:
+    text = json.dumps(planned, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
 def _resources(spec: Json) -> dict[str, Any]:
     asked = spec.get("resources") or {}
     requests = {name: str(quantity) for name, quantity in (asked.get("requests") or {}).items()}
@@ -242,11 +291,11 @@ _SUFFIXES |= {suffix + "i": Decimal(1024) ** power for power, suffix in enumerat
 _SUFFIXES |= {suffix: Decimal(1000) ** -power for power, suffix in enumerate("mun", start=1)}
 
 
-def _quantity(text: Any) -> Decimal | str:
-    """The number that a quantity stands for: the API server writes 1000m as 1. A text that is none stays a text."""
+def _quantity(text: Any) -> str:
+    """The number that a quantity stands for: the API server writes 1000m as 1. What is none stays as it is."""
     text = str(text)
     digits = text.rstrip("kKMGTPEimun")
     try:
-        return Decimal(digits) * _SUFFIXES.get(text[len(digits) :], Decimal(1))
+        return str((Decimal(digits) * _SUFFIXES.get(text[len(digits) :], Decimal(1))).normalize())
     except InvalidOperation:
         return text

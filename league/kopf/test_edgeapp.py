@@ -58,29 +58,51 @@ class Fixtures(unittest.TestCase):
                 self.assertEqual(edgeapp.status(read, progress, failure), want["status"])
 
 
+def planned(kind: edgeapp.Kind, **spec: Any) -> Any:
+    """A child as it is created."""
+    return edgeapp.to_create(kind.plan("web", app(**spec)["spec"]))
+
+
 class Children(unittest.TestCase):
-    def test_a_created_child_is_as_planned(self) -> None:
-        plan = edgeapp.deployment_plan("web", app(port=80, env=[{"name": "A"}])["spec"])
-        created = edgeapp.to_create(plan)
-        self.assertFalse(edgeapp.differs(plan, created))
-        # What the API server leaves out and fills in is no difference.
+    def test_what_the_api_server_adds_is_no_difference(self) -> None:
+        created = planned(edgeapp.DEPLOYMENT, port=80, env=[{"name": "A"}], resources={"limits": {"cpu": "1000m"}})
+        before = edgeapp.deployment_fingerprint(created)
         container = created["spec"]["template"]["spec"]["containers"][0]
         del container["env"][0]["value"]
         container["imagePullPolicy"] = "IfNotPresent"
-        self.assertFalse(edgeapp.differs(plan, created))
+        container["resources"]["limits"]["cpu"] = "1"
+        created["metadata"]["labels"]["theirs"] = "stays"
+        self.assertEqual(edgeapp.deployment_fingerprint(created), before)
+        service = planned(edgeapp.SERVICE, port=80)
+        before = edgeapp.service_fingerprint(service)
+        service["spec"]["clusterIP"] = "10.0.0.1"
+        service["spec"]["ports"][0]["nodePort"] = 30000
+        self.assertEqual(edgeapp.service_fingerprint(service), before)
 
-    def test_what_the_plan_removes_is_a_difference(self) -> None:
-        before = edgeapp.to_create(edgeapp.deployment_plan("web", app(env=[{"name": "A", "value": "1"}])["spec"]))
-        self.assertTrue(edgeapp.differs(edgeapp.deployment_plan("web", app()["spec"]), before))
-        headless = edgeapp.to_create(edgeapp.service_plan("web", app(port=80, headless=True)["spec"]))
-        self.assertTrue(edgeapp.differs(edgeapp.service_plan("web", app(port=80)["spec"]), headless))
+    def test_what_the_spec_decides_is_a_difference(self) -> None:
+        for kind, before, after in [
+            (edgeapp.DEPLOYMENT, {"env": [{"name": "A", "value": "1"}]}, {}),
+            (edgeapp.DEPLOYMENT, {"env": [{"name": "A", "value": "1000m"}]}, {"env": [{"name": "A", "value": "1"}]}),
+            (edgeapp.DEPLOYMENT, {"resources": {"limits": {"cpu": "1"}}}, {"resources": {"limits": {"cpu": "2"}}}),
+            (edgeapp.DEPLOYMENT, {"replicas": 0}, {}),
+            (edgeapp.DEPLOYMENT, {"port": 80}, {"port": 81}),
+            (edgeapp.SERVICE, {"port": 80}, {"port": 81}),
+            (edgeapp.SERVICE, {"port": 80, "headless": True}, {"port": 80}),
+        ]:
+            with self.subTest(f"{kind.name}: {before} to {after}"):
+                self.assertNotEqual(
+                    kind.fingerprint(planned(kind, **before)), kind.fingerprint(planned(kind, **after))
+                )
 
-    def test_quantities_are_compared_as_numbers(self) -> None:
-        for planned, actual, differs in [("1000m", "1", False), ("0.5Gi", "512Mi", False), ("1", "2", True)]:
-            with self.subTest(f"{planned} and {actual}"):
-                plan = {"resources": {"limits": {"cpu": planned}}}
-                self.assertEqual(edgeapp.differs(plan, {"resources": {"limits": {"cpu": actual}}}), differs)
-        self.assertTrue(edgeapp.differs({"env": [{"value": "1000m"}]}, {"env": [{"value": "1"}]}), "no quantity")
+    def test_equal_quantities_are_equal(self) -> None:
+        for one, other in [("1000m", "1"), ("0.5Gi", "512Mi"), ("1e3", "1k"), ("12E", "12000P")]:
+            with self.subTest(f"{one} and {other}"):
+                self.assertEqual(
+                    *(
+                        edgeapp.deployment_fingerprint(planned(edgeapp.DEPLOYMENT, resources={"limits": {"x": text}}))
+                        for text in (one, other)
+                    )
+                )
 
     def test_a_cluster_ip_cannot_be_given_up(self) -> None:
         headless = edgeapp.service_plan("web", app(port=80, headless=True)["spec"])

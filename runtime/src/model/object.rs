@@ -264,8 +264,8 @@ mod tests {
             )
         };
         let [first, other] = [
-            "01234567-89ab-cdef-0123-456789abcdef",
-            "01234567-89ab-cdef-0123-456789abcdee",
+            "9bb155eb-4ae6-40e2-9a89-876feed2666a",
+            "819fe1bb-aae0-43f3-8b1a-c09f3bac87b1",
         ];
         let owned = marks(&of(first, true))?;
         assert_eq!(marks(&of(first, true))?, owned);
