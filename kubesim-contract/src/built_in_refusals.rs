@@ -13,6 +13,7 @@ use crate::{Context, theme};
 theme! { "built-in refusals":
     fixed_fields_of_built_in_kinds_are_refused,
     incomplete_objects_of_built_in_kinds_are_refused,
+    keys_of_config_maps_and_secrets_are_names_of_files,
 }
 
 async fn fixed_fields_of_built_in_kinds_are_refused(context: Context) -> Check {
@@ -173,4 +174,28 @@ async fn incomplete_objects_of_built_in_kinds_are_refused(context: Context) -> C
         blames(&created.refused(422, "Invalid", at)?, at)?;
     }
     Ok(())
+}
+
+async fn keys_of_config_maps_and_secrets_are_names_of_files(context: Context) -> Check {
+    let long = "k".repeat(254);
+    for plural in ["configmaps", "secrets"] {
+        for (key, says) in [
+            (
+                "bad key!",
+                "a valid config key must consist of alphanumeric characters",
+            ),
+            ("..", "must not be '..'"),
+            ("..a", "must not start with '..'"),
+            (&*long, "must be no more than 253 characters"),
+        ] {
+            let sent = json!({ "metadata": { "name": "a" }, "data": { key: "" } });
+            let refused = context.kind(CORE, plural).create(sent).await;
+            let status = refused.refused(422, "Invalid", key)?;
+            blames(&status, &format!("data[{key}]"))?;
+            mentions(key, &status.message, says)?;
+        }
+    }
+    let sent = json!({ "metadata": { "name": "a" }, "data": { ".a_B-1": "" } });
+    let made = context.kind(CORE, "configmaps").create(sent).await;
+    made.succeeds("a key that is a name of a file").map(|_| ())
 }

@@ -1,13 +1,16 @@
 //! An operator in a test, against any client: that of a simulated server, or of a cluster.
 //!
-//! Guarantees: the operator ends with its handle. Leaves to others: the server (`kubesim`).
+//! Guarantees: the operator ends with its handle, and a test that fails shows what it has logged. Leaves to others: the
+//! server (`kubesim`).
 
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
+use tracing::level_filters::LevelFilter;
 
 use crate::api::Operator;
 use crate::cache::Mode;
@@ -26,8 +29,17 @@ impl Drop for Running {
     }
 }
 
-/// Runs `operator` through `client`, with the default options and without a cache. Its CRD has to be installed.
+/// Runs `operator` through `client`, with the default options and without a cache. Its CRD has to be installed. What it
+/// warns of is in the output of a test that fails, unless the test logs by itself.
 pub fn start<O: Operator>(operator: O, client: Client) -> Running {
+    let log = tracing_subscriber::fmt()
+        .with_max_level(LevelFilter::WARN)
+        .with_ansi(false)
+        .without_time()
+        .with_target(false)
+        .with_test_writer();
+    // One log is enough for all tests of a program.
+    let _ = log.try_init();
     let operator = Arc::new(operator);
     let cache = Mode::None.cache(&operator);
     Running(tokio::spawn(controller::run(
@@ -43,15 +55,19 @@ pub fn start<O: Operator>(operator: O, client: Client) -> Running {
 /// Waits until `is_so`, which may ask a client.
 ///
 /// # Panics
-/// It is not so within two minutes: fails the test, which says `what`.
-pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so().await {
-        assert!(
-            began.elapsed() < POLL.1,
-            "not so within {:?}: {what}",
-            POLL.1
-        );
-        sleep(POLL.0).await;
+/// It is not so within two minutes: fails the test, which says `what`, and where it waited.
+#[track_caller]
+pub fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) -> impl Future<Output = ()> {
+    let place = Location::caller();
+    async move {
+        let began = Instant::now();
+        while !is_so().await {
+            assert!(
+                began.elapsed() < POLL.1,
+                "{place}: not so within {:?}: {what}",
+                POLL.1
+            );
+            sleep(POLL.0).await;
+        }
     }
 }

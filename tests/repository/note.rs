@@ -21,5 +21,5 @@ impl Operator for Notes {
 }
 
 fn main() -> ExitCode {
-    Program::of::<Note>("notes", "0.1.0").main(Notes, std::env::args_os().skip(1))
+    Program::of::<Note>("an operator for Notes", "0.1.0").main(Notes, std::env::args_os().skip(1))
 }

@@ -37,10 +37,10 @@ async fn main() -> Result<(), kube::Error> {
     Ok(())
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_page_has_a_config_map() {
     let server = kubesim::Server::new(kubesim::Options::default());
-    server.install(&Program::of::<Page>("pages", "0.1.0").crd()).expect("its CRD is served");
+    server.install(&Program::of::<Page>("an operator for Pages", "0.1.0").crd()).expect("its CRD is served");
     let controller = tokio::spawn(run(server.client("pages")));
     let page = Page::new("hello", PageSpec { text: "one".to_owned() });
     let pages = Api::<Page>::namespaced(server.client("user"), "default");

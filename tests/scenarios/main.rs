@@ -235,6 +235,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs an operator of its own" optional_kinds::an_owner_that_needs_a_missing_kind_says_so_until_it_is_there),
     scenario!(simulated "needs an operator of its own" optional_kinds::a_kind_that_goes_while_the_operator_runs_stops_no_other),
     scenario!(simulated "needs an operator of its own" optional_kinds::a_planned_child_of_a_kind_that_is_not_declared_is_an_error),
+    scenario!(simulated "needs an operator of its own" optional_kinds::a_reference_to_a_kind_that_is_not_declared_is_an_error),
 
     scenario!(anywhere conflicts::a_field_that_somebody_keeps_changing_back_is_a_field_conflict),
     scenario!(simulated "needs Deployments that are ready at once" conflicts::a_field_conflict_is_told_while_somebody_repeats_the_edit),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tare::edgeapp::EdgeApp;
 use tare_runtime::api::{
     CONFIG_MAP, Child, Children, Condition, DEPLOYMENT, Failure, Kind, Operator, Owner,
-    OwnerStatus, Plan, Requeue,
+    OwnerStatus, Plan, Reference, Requeue, SECRET,
 };
 use tare_runtime::cache::Mode;
 
@@ -22,7 +22,8 @@ pub const POLICY: Kind = Kind {
 };
 
 /// An operator for EdgeApps that become a ConfigMap, or a Policy where their image is `policy`, or a Deployment, which
-/// it does not declare, where that is `undeclared`. Children end with `suffix`.
+/// it does not declare, where that is `undeclared`; where it is `refers` they name a Secret, which it does not declare either.
+/// Children end with `suffix`.
 #[derive(Clone, Copy)]
 struct Optional {
     suffix: &'static str,
@@ -56,6 +57,11 @@ impl Operator for Optional {
     const NAME: &'static str = "tare";
     const FINALIZER: Option<&'static str> = None;
     const KINDS: &'static [Kind] = &[POLICY, CONFIG_MAP];
+
+    fn references(&self, owner: &Owner<Self>) -> Vec<Reference> {
+        let refers = owner.spec.image == "refers";
+        Vec::from_iter(refers.then(|| Reference::new(SECRET, "password")))
+    }
 
     fn plan(&self, owner: &Owner<Self>, _: &Children) -> Result<Plan<Status>, Infallible> {
         let name = format!("{}{}", owner.meta.name, self.suffix);
@@ -248,5 +254,25 @@ pub async fn a_planned_child_of_a_kind_that_is_not_declared_is_an_error(mode: Mo
     );
     cluster.change("web", json!({ "image": "web:1" })).await;
     until_there(&cluster, "configmaps", "web").await;
+    running.stop().await;
+}
+
+/// It would never be read, and the plan would take it to be missing.
+pub async fn a_reference_to_a_kind_that_is_not_declared_is_an_error(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    let running = operate(&cluster, "");
+    running.until_ready().await;
+    cluster.create("web", json!({ "image": "refers" })).await;
+    cluster
+        .until("the condition tells it", |cluster| {
+            cluster.condition("web", "Degraded")["reason"] == "UndeclaredKind"
+        })
+        .await;
+    let degraded = cluster.condition("web", "Degraded");
+    let message = text(&degraded, "/message");
+    assert!(
+        message.contains("Secret (\"password\"), which is not among the REFERENCES"),
+        "{message}"
+    );
     running.stop().await;
 }

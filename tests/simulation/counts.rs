@@ -8,9 +8,10 @@
 //! - edits of a child, which are set back by patches, pods that fail for a while and the end of all readiness;
 //! - every fault of requests, events, watches, history and processes: a CREATE that is repeated makes nothing.
 //!
-//! Outside are a second replica (one that has an older spec deletes a child of a newer one), the deletion of an owner or a child (whether a child is there depends on what was done before), what
-//! others take or occupy (it is made anew once it is free), a restore and a removed CRD (objects are lost), and changes by
-//! which a child goes (work that is late skips a child that came and went).
+//! Outside are a second replica (one that has an older spec deletes a child of a newer one), the deletion of an owner or a
+//! child (whether a child is there depends on what was done before), what others take or occupy (it is made anew once it is
+//! free), a child without its owners (with an edited label it is nobody's), a restore and a removed CRD (objects are lost),
+//! and changes by which a child goes (work that is late skips a child that came and went).
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::run::{Report, run};
 use crate::schedule::Schedule;
-use crate::step::Step;
+use crate::step::{Edit, Step};
 use crate::subject::{NAMESPACE, Subject};
 use crate::world::name;
 
@@ -75,6 +76,9 @@ pub fn steady(schedule: &Schedule) -> Vec<usize> {
         | Step::Occupy { .. }
         | Step::Restore
         | Step::RemoveCrd { .. }
+        | Step::Edit {
+            edit: Edit::Owners, ..
+        }
         | Step::SecondStarts => false,
         Step::Pass { .. }
         | Step::FailPods { .. }

@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use crate::defaults::configmap::keys;
 use crate::defaults::default;
 use crate::model::json::as_map;
 use crate::schema::field_error::FieldError;
@@ -12,7 +13,7 @@ pub(crate) fn shape(object: &mut Value, old: Option<&Value>) -> Vec<FieldError> 
     let secret = as_map(object);
     default(secret, "type", "Opaque");
     move_string_data(secret);
-    let mut errors = Vec::new();
+    let mut errors = keys("data", object);
     let Some(old) = old else {
         return errors;
     };

@@ -19,7 +19,7 @@ Usage: {name} <command> [options]
 
 Commands:
   run       reconcile until SIGTERM
-  crd       print the CRD as YAML
+  crd       print the CRD, as kubectl reads it
   install   apply the CRD and wait until it is Established
   version   print version, commit, target and allocator
   help      print this

@@ -206,6 +206,8 @@ impl<O: Operator> Reconciler<O> {
         // is in the program. Of a future that is awaited where it is, every state stays.
         if !O::REFERENCES.is_empty() {
             self.read_references(&mut owner).boxed().await?;
+        } else if let Some(reference) = self.operator.references(&owner).first() {
+            return Err(failure::undeclared_reference::<O>(reference));
         }
         if is_observed::<O>() {
             self.observe(&mut owner, state).boxed().await?;

@@ -16,6 +16,9 @@ pub struct NoteSpec {
 pub struct NoteStatus {
     /// The generation of the spec that is carried out.
     pub observed_generation: Option<i64>,
+    /// `Ready`.
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
 }
 
 impl OwnerStatus for NoteStatus {
@@ -24,7 +27,12 @@ impl OwnerStatus for NoteStatus {
     }
 
     fn ready(&self) -> bool {
-        true
+        self.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    }
+
+    // For their transition times, which a plan has no clock for.
+    fn conditions(&mut self) -> &mut [Condition] {
+        &mut self.conditions
     }
 }
 
@@ -42,9 +50,10 @@ impl Operator for Notes {
 
     fn plan(&self, note: &Owner<Self>, _: &Children) -> Result<Plan<NoteStatus>, Infallible> {
         let body = json!({"data": {"text": note.spec.text}});
+        let ready = Condition::new("Ready", true, "Written", "the ConfigMap has the text", note.meta.generation);
         Ok(Plan {
             children: vec![Child::new(CONFIG_MAP, &*note.meta.name, body)],
-            status: NoteStatus { observed_generation: Some(note.meta.generation) },
+            status: NoteStatus { observed_generation: Some(note.meta.generation), conditions: vec![ready] },
             requeue: Requeue::Default,
         })
     }

@@ -13,11 +13,11 @@ import io.fabric8.kubernetes.api.model.ServicePort;
 import io.fabric8.kubernetes.api.model.ServiceSpec;
 import io.fabric8.kubernetes.api.model.apps.Deployment;
 import io.fabric8.kubernetes.api.model.apps.DeploymentSpec;
+import io.fabric8.kubernetes.api.model.apps.DeploymentStatus;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
-import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
@@ -37,33 +37,29 @@ final class Pruned {
   private Pruned() {}
 
   static EdgeApp app(EdgeApp app) {
-    ObjectMeta metadata = app.getMetadata();
-    metadata.setManagedFields(List.of());
-    metadata.setAnnotations(Map.of());
-    metadata.setLabels(Map.of());
-    return app;
+    ObjectMeta metadata = identity(app.getMetadata());
+    metadata.setUid(app.getMetadata().getUid());
+    metadata.setDeletionTimestamp(app.getMetadata().getDeletionTimestamp());
+    EdgeApp kept = new EdgeApp();
+    kept.setMetadata(metadata);
+    kept.setSpec(app.getSpec());
+    kept.setStatus(app.getStatus());
+    return kept;
   }
 
   static Deployment deployment(Deployment deployment) {
-    identity(deployment.getMetadata(), digest(deployment));
-    deployment.setSpec(null);
-    // A condition tells whether it is stalled; of the others nothing is read.
-    if (deployment.getStatus() != null) {
-      deployment
-          .getStatus()
-          .getConditions()
-          .removeIf(condition -> !"Progressing".equals(condition.getType()));
-    }
-    return deployment;
+    Deployment kept = new Deployment();
+    kept.setMetadata(identity(deployment.getMetadata(), digest(deployment)));
+    kept.setStatus(counters(deployment.getStatus()));
+    return kept;
   }
 
   static Service service(Service service) {
-    identity(service.getMetadata(), digest(service));
-    ServiceSpec kept = new ServiceSpec();
-    kept.setClusterIP(service.getSpec().getClusterIP());
-    service.setSpec(kept);
-    service.setStatus(null);
-    return service;
+    Service kept = new Service();
+    kept.setMetadata(identity(service.getMetadata(), digest(service)));
+    kept.setSpec(new ServiceSpec());
+    kept.getSpec().setClusterIP(Plan.isHeadless(service) ? "None" : null);
+    return kept;
   }
 
   /** Of a pruned Deployment the digest of what it was. */
@@ -101,10 +97,51 @@ final class Pruned {
     return hash(planned);
   }
 
-  private static void identity(ObjectMeta metadata, String digest) {
-    metadata.setManagedFields(List.of());
-    metadata.setLabels(Map.of());
-    metadata.setAnnotations(Map.of(DIGEST, digest));
+  private static ObjectMeta identity(ObjectMeta metadata) {
+    ObjectMeta kept = new ObjectMeta();
+    kept.setNamespace(metadata.getNamespace().intern());
+    kept.setName(metadata.getName());
+    kept.setResourceVersion(metadata.getResourceVersion());
+    kept.setGeneration(metadata.getGeneration());
+    // The maps that an ObjectMeta is made with take more room than all of the above.
+    kept.setLabels(Map.of());
+    kept.setAnnotations(Map.of());
+    kept.setAdditionalProperties(Map.of());
+    return kept;
+  }
+
+  private static ObjectMeta identity(ObjectMeta metadata, String digest) {
+    ObjectMeta kept = identity(metadata);
+    kept.setAnnotations(Map.of(DIGEST, digest));
+    kept.setOwnerReferences(metadata.getOwnerReferences().stream().map(Pruned::owner).toList());
+    return kept;
+  }
+
+  /** What an event source finds the EdgeApp by. */
+  private static OwnerReference owner(OwnerReference owner) {
+    OwnerReference kept = new OwnerReference();
+    kept.setApiVersion(owner.getApiVersion().intern());
+    kept.setKind(owner.getKind().intern());
+    kept.setName(owner.getName());
+    kept.setAdditionalProperties(Map.of());
+    return kept;
+  }
+
+  private static DeploymentStatus counters(DeploymentStatus status) {
+    DeploymentStatus kept = new DeploymentStatus();
+    kept.setAdditionalProperties(Map.of());
+    if (status != null) {
+      kept.setObservedGeneration(status.getObservedGeneration());
+      kept.setReplicas(status.getReplicas());
+      kept.setUpdatedReplicas(status.getUpdatedReplicas());
+      kept.setReadyReplicas(status.getReadyReplicas());
+      // A condition tells whether it is stalled; of the others nothing is read.
+      kept.setConditions(
+          status.getConditions().stream()
+              .filter(one -> "Progressing".equals(one.getType()) && "False".equals(one.getStatus()))
+              .toList());
+    }
+    return kept;
   }
 
   private static void identity(StringBuilder planned, ObjectMeta metadata) {

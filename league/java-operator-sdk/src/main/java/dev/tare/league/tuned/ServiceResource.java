@@ -4,12 +4,17 @@ import dev.tare.league.EdgeApp;
 import dev.tare.league.ServiceChild;
 import io.fabric8.kubernetes.api.model.Service;
 import io.javaoperatorsdk.operator.api.reconciler.Context;
+import io.javaoperatorsdk.operator.api.reconciler.EventSourceContext;
+import io.javaoperatorsdk.operator.processing.event.source.informer.InformerEventSource;
 
-/** The Service, of which the store keeps a digest: that is what is compared. */
+/** The Service, of which a digest is kept: that is what is compared. */
 final class ServiceResource extends ServiceChild {
 
-  ServiceResource() {
-    configureWith(Stores.of(Service.class, Pruned::service));
+  @Override
+  protected InformerEventSource<Service, EdgeApp> createEventSource(
+      EventSourceContext<EdgeApp> context) {
+    setEventSource(new PrunedEventSource<>(Service.class, Pruned::service, context));
+    return eventSource().orElseThrow();
   }
 
   @Override

@@ -20,7 +20,10 @@ import java.time.Duration;
 public final class Tuned {
 
   /** As many as the other tuned operators: each has a stack and a request under way. */
-  private static final int THREADS = 16;
+  private static final int THREADS = Integer.getInteger("threads", 16);
+
+  /** Objects of one page of a list, which is parsed as a whole. */
+  static final long PAGE = 100;
 
   private Tuned() {}
 
@@ -38,7 +41,7 @@ public final class Tuned {
         overrider ->
             overrider
                 .withItemStore(new TransformingItemStore<>(Pruned::app))
-                .withInformerListLimit(Stores.PAGE)
+                .withInformerListLimit(PAGE)
                 // The default gives up after five tries, which an outage outlasts.
                 .withRetry(new GenericRetry().setMaxAttempts(-1).setMaxInterval(60_000)));
     operator.installShutdownHook(Duration.ofSeconds(10));
