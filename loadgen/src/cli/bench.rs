@@ -108,6 +108,7 @@ async fn measure(
         profile: plan::profile(&args),
         deadline: args.deadline_s.map(Duration::from_secs),
         largest: plan.largest(),
+        bounds: args.bounds(),
         bursts_only: args.only_bursts(),
         asked: args.asked(&workload.steps),
         bystanders: args.bystanders.clone().unwrap_or_default().0,

@@ -169,8 +169,16 @@ fn print(found: &[Conformance]) {
         for (step, failure) in one.failures() {
             println!("FAIL {}: {step}: {failure}", one.subject);
         }
-        if let ConformanceResult::NotChecked(reason) = &one.result {
-            println!("{}: not checked: {reason}", one.subject);
+        match &one.result {
+            ConformanceResult::NotChecked(reason) => {
+                println!("{}: not checked: {reason}", one.subject);
+            }
+            _ if one.deviations.is_empty() => {}
+            _ => println!(
+                "{} deviates from: {}",
+                one.subject,
+                one.deviations.join(", ")
+            ),
         }
     }
 }
@@ -188,6 +196,7 @@ fn table(found: &[Conformance]) -> Table {
         match record.map(|record| (&record.outcome, record.took_s)) {
             Some((Outcome::Passed, took_s)) => format!("pass {took_s:.1} s"),
             Some((Outcome::Failed(_), took_s)) => format!("FAIL {took_s:.1} s"),
+            Some((Outcome::Deviates, _)) => "deviates".into(),
             Some((Outcome::NotRun, _)) => "not run".into(),
             None => "not checked".into(),
         }

@@ -19,12 +19,13 @@ use crate::error::{Usage, no_folder};
 use crate::metric::envelope::Search;
 use crate::plan::cell::{Cell, Kind};
 use crate::plan::course::Updates;
-use crate::record::envelope::{Arrival, Bounds, Envelope, Try};
+use crate::record::envelope::{Arrival, Envelope, Try};
 use crate::record::evidence::Evidence;
 use crate::report::envelope as report;
 use crate::report::table::{figure, grouped};
+use crate::spec::bounds;
+use crate::spec::bounds::Bounds;
 use crate::spec::control_plane::ControlPlane;
-use crate::spec::operator::quantity;
 use crate::spec::subject;
 use crate::spec::subject::Subject;
 use crate::spec::workload;
@@ -33,11 +34,6 @@ use crate::target::Source;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
 
-/// A process of any language needs more than this to start.
-const LEAST_BYTES: f64 = 1_048_576.0;
-/// The kernel takes no less; a process may take minutes to start with it.
-const LEAST_CORES: f64 = 0.01;
-const MOST_CORES: f64 = 1_024.0;
 /// The answer lies within this part of the first size that does not hold.
 const PRECISION: f64 = 0.1;
 const FIRST_RATE: usize = 10;
@@ -56,10 +52,10 @@ pub struct EnvelopeArgs {
     #[arg(long, value_name = "W")]
     workload: Option<String>,
     /// Memory that the subject may have, such as 64Mi
-    #[arg(long, value_name = "QUANTITY", value_parser = memory, required_unless_present = "cpu")]
+    #[arg(long, value_name = "QUANTITY", value_parser = bounds::memory, required_unless_present = "cpu")]
     memory: Option<u64>,
     /// Cores that the subject may use, such as 500m or 1
-    #[arg(long, value_name = "QUANTITY", value_parser = cores)]
+    #[arg(long, value_name = "QUANTITY", value_parser = bounds::cores)]
     cpu: Option<f64>,
     /// Service level: 99 % of the objects have to be ready within MS milliseconds [default: none; all have to be
     /// ready in the end]
@@ -93,22 +89,6 @@ pub struct EnvelopeArgs {
     /// Folder for the results; must be new or empty [default: results/envelope-DATE-N]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-}
-
-fn memory(text: &str) -> Result<u64, String> {
-    match quantity(text) {
-        Some(bytes) if bytes >= LEAST_BYTES => Ok(bytes as u64),
-        _ => Err("write a quantity of at least 1Mi, such as 64Mi".into()),
-    }
-}
-
-fn cores(text: &str) -> Result<f64, String> {
-    match quantity(text) {
-        Some(cores) if (LEAST_CORES..=MOST_CORES).contains(&cores) => Ok(cores),
-        _ => Err(format!(
-            "write a quantity from {LEAST_CORES} to {MOST_CORES}, such as 500m"
-        )),
-    }
 }
 
 pub fn run(args: EnvelopeArgs) -> anyhow::Result<ExitCode> {

@@ -101,7 +101,7 @@ pub async fn search(session: &mut Session<'_>, wait: Duration) -> Result<(), Rea
     session.load.say(&Step::Search { wait_s: 0 }.name());
     let wait = match session.subject.language {
         Language::Go => wait,
-        Language::Rust | Language::Other => Duration::ZERO,
+        _ => Duration::ZERO,
     };
     session.rest();
     tokio::time::sleep(wait).await;

@@ -35,7 +35,7 @@ use std::time::Duration;
 use crate::plan::Plan;
 use crate::plan::cell::Cell;
 use crate::plan::profile::Timing;
-use crate::record::envelope::Bounds;
+use crate::spec::bounds::Bounds;
 use crate::spec::bystanders::Bystanders;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 

@@ -16,8 +16,8 @@ use crate::engine::launch::spawn;
 use crate::engine::session::Reason;
 use crate::load::journal::Journal;
 use crate::record::Sampled;
-use crate::record::envelope::Bounds;
 use crate::record::series::Series;
+use crate::spec::bounds::Bounds;
 use crate::spec::subject::{Places, Subject};
 use crate::watch::series::{Sampler, Watched};
 
@@ -147,7 +147,7 @@ fn tree(process: &Process, cgroup: Option<&Arc<Mutex<MemoryCgroup>>>) -> Tree {
 
 /// Without a bound a subject is measured also where there are no cgroups.
 fn cgroup(bounds: Bounds) -> Result<Option<MemoryCgroup>, Reason> {
-    if bounds == Bounds::default() {
+    if bounds.are_none() {
         return Ok(MemoryCgroup::create().ok());
     }
     let mut cgroup =

@@ -41,6 +41,9 @@ pub struct Conformance {
     pub schema: u32,
     pub subject: String,
     pub result: ConformanceResult,
+    /// The rules that it does not keep, as its file says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deviations: Vec<String>,
     pub steps: Vec<StepRecord>,
 }
 
@@ -67,6 +70,8 @@ pub struct StepRecord {
 pub enum Outcome {
     Passed,
     Failed(Failure),
+    /// Not done, because the subject deviates from its rule.
+    Deviates,
     NotRun,
 }
 
@@ -90,8 +95,10 @@ impl fmt::Display for Failure {
 }
 
 impl Conformance {
-    pub fn of(subject: String, steps: Vec<StepRecord>) -> Self {
-        let passed = steps.iter().all(|step| step.outcome == Outcome::Passed);
+    pub fn of(subject: String, steps: Vec<StepRecord>, deviations: Vec<String>) -> Self {
+        let is_kept =
+            |step: &StepRecord| matches!(step.outcome, Outcome::Passed | Outcome::Deviates);
+        let passed = steps.iter().all(is_kept);
         Self {
             schema: 1,
             subject,
@@ -100,6 +107,7 @@ impl Conformance {
             } else {
                 ConformanceResult::Failed
             },
+            deviations,
             steps,
         }
     }
@@ -109,6 +117,7 @@ impl Conformance {
             schema: 1,
             subject,
             result: ConformanceResult::NotChecked(reason.to_owned()),
+            deviations: Vec::new(),
             steps: Vec::new(),
         }
     }
@@ -120,11 +129,15 @@ impl Conformance {
         })
     }
 
-    /// What a reader of figures must know; nothing where the subject passed.
+    /// What a reader of figures must know; nothing where the subject keeps every rule.
     pub fn warning(&self) -> Option<String> {
         let subject = &self.subject;
         match &self.result {
-            ConformanceResult::Passed => None,
+            ConformanceResult::Passed if self.deviations.is_empty() => None,
+            ConformanceResult::Passed => Some(format!(
+                "{subject} deviates from {} of the conformance scenario",
+                self.deviations.join(", ")
+            )),
             ConformanceResult::NotChecked(reason) => {
                 Some(format!("conformance of {subject} not checked: {reason}"))
             }
@@ -150,11 +163,12 @@ impl StepRecord {
         }
     }
 
-    pub fn not_run(step: &str) -> Self {
+    /// A step that was not done.
+    pub fn not_done(step: &str, outcome: Outcome) -> Self {
         Self {
             step: step.to_owned(),
             took_s: 0.0,
-            outcome: Outcome::NotRun,
+            outcome,
         }
     }
 }
@@ -177,9 +191,21 @@ mod tests {
             step("create", Outcome::Passed),
             step("scale", Outcome::NotRun),
         ];
+        let found = Conformance::of("a/b".into(), steps, Vec::new());
+        assert_eq!(found.result, ConformanceResult::Failed);
+    }
+
+    #[test]
+    fn a_deviation_that_the_subject_says_passes_and_stands_beside_its_figures() {
+        let steps = vec![
+            step("create", Outcome::Passed),
+            step("collision", Outcome::Deviates),
+        ];
+        let found = Conformance::of("a/b".into(), steps, vec!["collision".into()]);
+        assert_eq!(found.result, ConformanceResult::Passed);
         assert_eq!(
-            Conformance::of("a/b".into(), steps).result,
-            ConformanceResult::Failed
+            found.warning().expect("a remark"),
+            "a/b deviates from collision of the conformance scenario"
         );
     }
 
@@ -194,7 +220,7 @@ mod tests {
             step("create", Outcome::Passed),
             step("scale", Outcome::Failed(failure)),
         ];
-        let found = Conformance::of("a/b".into(), steps);
+        let found = Conformance::of("a/b".into(), steps, Vec::new());
         assert_eq!(
             found.warning().expect("it failed"),
             "a/b is not measured, since it failed the conformance scenario: \

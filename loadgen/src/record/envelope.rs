@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::Run;
+use crate::spec::bounds::Bounds;
 
 /// What was found for one subject.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -28,15 +29,6 @@ pub struct Envelope {
     pub rates: Vec<Try>,
     /// Objects that exist, updated at a rate.
     pub updates: Vec<Try>,
-}
-
-/// What a subject may have; without, as much as there is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Bounds {
-    pub memory_bytes: Option<u64>,
-    /// CPU seconds per second.
-    pub cpu_cores: Option<f64>,
 }
 
 /// One size.

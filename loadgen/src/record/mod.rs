@@ -28,6 +28,7 @@ use crate::record::histogram::Buckets;
 use crate::record::latency::Latencies;
 use crate::record::machine_use::MachineUse;
 use crate::record::request_counts::RequestCounts;
+use crate::spec::bounds::Bounds;
 use crate::spec::bystanders::{Bystanders, Changed, Found};
 use crate::spec::subject::Subject;
 use crate::spec::workload::Scenario;
@@ -79,6 +80,9 @@ pub struct Experiment {
     /// Objects that do not concern the subjects, where they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bystanders: Vec<Bystanders>,
+    /// What each subject might have, where that was limited.
+    #[serde(default, skip_serializing_if = "Bounds::are_none")]
+    pub bounds: Bounds,
     /// Every run that should be there; runs at a rate are known only when those at the lower rates
     /// are done.
     pub planned: Vec<Cell>,

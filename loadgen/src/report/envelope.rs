@@ -2,7 +2,7 @@
 //!
 //! Guarantees: pure; a try that did not hold stands in the table with its reason. Leaves to others: the tries.
 
-use crate::record::envelope::{Bounds, Envelope, Try};
+use crate::record::envelope::{Envelope, Try};
 use crate::report::chart::{Axis, Chart, Line};
 use crate::report::table::{Table, figure, grouped};
 
@@ -18,11 +18,7 @@ pub fn tables(envelope: &Envelope) -> Vec<Table> {
     let there = all.into_iter().filter(|(_, _, tries)| !tries.is_empty());
     let tables = there.map(|(what, unit, tries)| {
         Table::of(
-            format!(
-                "{}, {what}, within {}",
-                envelope.subject,
-                words(&envelope.bounds)
-            ),
+            format!("{}, {what}, within {}", envelope.subject, envelope.bounds),
             &ascending(tries),
             &[
                 (unit, &|tried| grouped(tried.size)),
@@ -37,14 +33,6 @@ pub fn tables(envelope: &Envelope) -> Vec<Table> {
         )
     });
     tables.collect()
-}
-
-fn words(bounds: &Bounds) -> String {
-    let memory = bounds.memory_bytes.map(|bytes| bytes as f64 / MB);
-    let memory = memory.map(|mb| format!("{} MB", figure(Some(mb))));
-    let cpu = bounds.cpu_cores.map(|cores| format!("{cores} cores"));
-    let both: Vec<String> = memory.into_iter().chain(cpu).collect();
-    both.join(" and ")
 }
 
 fn ascending(tries: &[Try]) -> Vec<&Try> {
@@ -144,6 +132,7 @@ fn points(tries: &[Try], of: fn(&Try) -> Option<f64>) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::bounds::Bounds;
 
     fn tried(size: usize, peak_mb: u64, why_not: Option<&str>) -> Try {
         Try {
@@ -190,7 +179,7 @@ mod tests {
             memory_bytes: Some(64_000_000),
             cpu_cores: Some(0.5),
         };
-        assert_eq!(words(&both), "64.0 MB and 0.5 cores");
+        assert_eq!(both.to_string(), "64.0 MB and 0.5 cores");
         assert_eq!(
             tables[0].rows,
             [

@@ -116,6 +116,7 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
             "runs": runs.collect::<Vec<_>>(), "profile": Timing::says(experiment.profile),
             "parts": parts.collect::<Vec<_>>(), "own_objects": own_objects.collect::<Vec<_>>(),
             "kinds": scenario.kinds(), "foreign": foreign,
+            "bounds": (!experiment.bounds.are_none()).then(|| experiment.bounds.to_string()),
             "has_images": !record.images.is_empty(), "overlap": experiment.overlap,
             "resumed_at": experiment.resumed_at, "control_plane": origin.environment.control_plane,
             "run_kinds": run_kinds, "idle_s": idle_s, "all_kinds": all_kinds, "restarts": experiment.asked.restarts, "not_measured": not_measured.collect::<Vec<_>>(),

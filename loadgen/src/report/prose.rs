@@ -75,7 +75,7 @@ mod tests {
                 "conformance": ["not checked"], "not_run": ["a/x drain 9"], "runs": [run, run], "profile": "quick",
                 "parts": [part("Widgets"), part("Gadgets"), part("Nuts")], "kinds": "Widgets", "foreign": "secrets=3",
                 "own_objects": [{ "subject": "b/y", "resource": "pods of v1", "bytes": 9, "child": null }],
-                "has_images": true, "overlap": 2, "resumed_at": ["noon"], "control_plane": "existing",
+                "bounds": "256.0 MB", "has_images": true, "overlap": 2, "resumed_at": ["noon"], "control_plane": "existing",
                 "run_kinds": ["request-count", "default-flags", "memory-aa"], "idle_s": "60", "all_kinds": "Widgets",
                 "restarts": 3, "not_measured": ["`a`: why"], "nulls": ["`b`: why"],
             }),
@@ -87,6 +87,7 @@ mod tests {
             "b/y manages pods of v1 of about 9 bytes in place of Widgets,",
             "converged when their status says so",
             "foreign objects (secrets=3) are there",
+            "each subject had at most 256.0 MB",
             "limited the time to drain, too: a/x drain 5, a/x drain 5",
             "a/x drain 5: late",
             "not measured: `a`: why",
@@ -97,7 +98,7 @@ mod tests {
                 "{want}: {said:#?}"
             );
         }
-        assert_eq!(said.len(), 27, "{said:#?}");
+        assert_eq!(said.len(), 28, "{said:#?}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Guarantees: what is read can be used; an error is one line with its file and what to do. Leaves to others: doing it.
 
+pub mod bounds;
 pub mod bystanders;
 pub mod control_plane;
 pub mod operator;

@@ -77,6 +77,10 @@ pub struct Subject {
     /// The workloads that it serves: names of shipped ones, or paths. The default workload without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workloads: Vec<String>,
+    /// Rules of the conformance scenario that it does not keep, because its framework makes that impossible: they stand beside its
+    /// figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deviates: Vec<String>,
     /// Files with objects that it needs before it starts, on control planes of loadgen's own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fixtures: Vec<String>,
@@ -101,6 +105,10 @@ pub struct Subject {
 pub enum Language {
     Rust,
     Go,
+    Python,
+    Java,
+    /// JavaScript or TypeScript.
+    Node,
     #[default]
     Other,
 }

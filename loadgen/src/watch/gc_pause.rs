@@ -12,7 +12,7 @@ pub fn histogram_of(language: Language) -> Option<&'static str> {
     match language {
         // runtime/metrics `/sched/pauses/total/gc:seconds` as the Prometheus client names it.
         Language::Go => Some("go_sched_pauses_total_gc_seconds"),
-        Language::Rust | Language::Other => None,
+        _ => None,
     }
 }
 

@@ -6,6 +6,8 @@ use clap::Args;
 
 use crate::plan::course::Asked;
 use crate::plan::profile::Profile;
+use crate::spec::bounds;
+use crate::spec::bounds::Bounds;
 use crate::spec::bystanders;
 use crate::spec::bystanders::Bystanders;
 use crate::spec::control_plane::ControlPlane;
@@ -81,6 +83,12 @@ pub struct BenchArgs {
     /// Time from the creation of a Deployment until it is ready, ms [default: 500]
     #[arg(long, value_name = "MS", help_heading = "How")]
     pub ready_delay_ms: Option<u64>,
+    /// Memory that each subject may have, such as 256Mi; it is killed where it needs more, and the run fails [default: no limit]
+    #[arg(long, value_name = "QUANTITY", value_parser = bounds::memory, help_heading = "How")]
+    pub memory: Option<u64>,
+    /// Cores that each subject may use, such as 500m or 1 [default: all]
+    #[arg(long, value_name = "QUANTITY", value_parser = bounds::cores, help_heading = "How")]
+    pub cpu: Option<f64>,
     /// Fail a run whose objects have not converged after S seconds [default: 60 + 0.2 per object]
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400), help_heading = "How")]
     pub deadline_s: Option<u64>,
@@ -165,6 +173,14 @@ impl BenchArgs {
             updates: None,
             server_restart: self.server_restart,
             steps: steps.to_vec(),
+        }
+    }
+
+    /// What each subject may have.
+    pub fn bounds(&self) -> Bounds {
+        Bounds {
+            memory_bytes: self.memory,
+            cpu_cores: self.cpu,
         }
     }
 

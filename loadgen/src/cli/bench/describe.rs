@@ -51,6 +51,7 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
         ready_delay_ms: setting.ready_delay_ms,
         asked: setting.asked.clone(),
         bystanders: setting.bystanders.clone(),
+        bounds: setting.bounds,
         planned: plan.cells(setting.seed),
         overlap: setting.overlap,
         resumed_at: vec![],

@@ -90,6 +90,11 @@ fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
         bystanders::text(&now.bystanders),
     );
     compare(
+        "--memory and --cpu",
+        begun.bounds.to_string(),
+        now.bounds.to_string(),
+    );
+    compare(
         "--ready-delay-ms",
         begun.ready_delay_ms.to_string(),
         now.ready_delay_ms.to_string(),
@@ -185,6 +190,7 @@ mod tests {
     use crate::plan::course::Asked;
     use crate::plan::profile::Profile;
     use crate::record::{Environment, Origin};
+    use crate::spec::bounds::Bounds;
     use crate::spec::subject::built_in;
 
     fn experiment() -> Experiment {
@@ -229,6 +235,7 @@ mod tests {
             ready_delay_ms: 0,
             asked: Asked::default(),
             bystanders: vec![],
+            bounds: Bounds::default(),
             planned: vec![cell(Kind::Drain)],
             overlap: 1,
             resumed_at: vec![],

@@ -25,10 +25,16 @@ const SOMEBODY: &str = "somebody";
 pub struct Checked<'a> {
     pub session: Session<'a>,
     pub scenario: &'a ConformanceScenario,
+    /// The rules from which it deviates.
+    pub deviates: &'a [String],
     pub step_deadline: Duration,
 }
 
 impl Checked<'_> {
+    pub fn deviates(&self, rule: Option<&str>) -> bool {
+        self.deviates.iter().any(|one| Some(one.as_str()) == rule)
+    }
+
     fn cluster(&self) -> &Cluster {
         &self.session.load.cluster
     }

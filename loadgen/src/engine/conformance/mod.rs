@@ -101,9 +101,14 @@ pub async fn check(setting: &Setting, subject: &Subject, step_deadline: Duration
         Err(seen) => {
             let failed = Err(failure(&id, "its CRDs", seen));
             steps.push(StepRecord::new(START, started, failed));
-            return judge(&setting.progress, id, steps);
+            return judge(&setting.progress, subject, steps);
         }
     };
+    if let Err(seen) = scenario.knows(&subject.deviates) {
+        let failed = Err(failure(&id, "rules of the scenario", seen));
+        steps.push(StepRecord::new(START, started, failed));
+        return judge(&setting.progress, subject, steps);
+    }
     if !definition::have(&definitions, &scenario.resource) {
         let why = format!(
             "it has objects of its own, and the scenario knows only {}",
@@ -129,6 +134,7 @@ pub async fn check(setting: &Setting, subject: &Subject, step_deadline: Duration
             let mut checked = Checked {
                 session,
                 scenario,
+                deviates: &subject.deviates,
                 step_deadline,
             };
             let ready = checked.started().await;
@@ -138,13 +144,17 @@ pub async fn check(setting: &Setting, subject: &Subject, step_deadline: Duration
     };
     steps.push(StepRecord::new(START, started, ready));
     for step in &scenario.steps {
-        // The later steps need what the first two show, and each would fail only at its deadline.
-        let first = steps.iter().take(2);
-        let mut failed = first.filter(|record| record.outcome != Outcome::Passed);
-        let Some(on) = checked.as_mut().filter(|_| failed.next().is_none()) else {
-            steps.push(StepRecord::not_run(&step.name));
+        // One that did not start does nothing.
+        let is_started = steps[0].outcome == Outcome::Passed;
+        let on = checked.as_mut().filter(|_| is_started);
+        let Some(on) = on else {
+            steps.push(StepRecord::not_done(&step.name, Outcome::NotRun));
             continue;
         };
+        if on.deviates(step.rule.as_deref()) {
+            steps.push(StepRecord::not_done(&step.name, Outcome::Deviates));
+            continue;
+        }
         let what = format!("{id}: conformance: {}", step.name);
         setting.progress.step(&what);
         let started = Instant::now();
@@ -154,11 +164,11 @@ pub async fn check(setting: &Setting, subject: &Subject, step_deadline: Duration
     if let Some(on) = checked {
         on.session.teardown().await;
     }
-    judge(&setting.progress, id, steps)
+    judge(&setting.progress, subject, steps)
 }
 
-fn judge(progress: &Progress, subject: String, steps: Vec<StepRecord>) -> Conformance {
-    let found = Conformance::of(subject, steps);
+fn judge(progress: &Progress, subject: &Subject, steps: Vec<StepRecord>) -> Conformance {
+    let found = Conformance::of(subject.id(), steps, subject.deviates.clone());
     match found.failures().next() {
         Some((step, failure)) => progress.say(&format!(
             "{}: conformance FAILED: {step}: {failure}",

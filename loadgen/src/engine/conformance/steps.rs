@@ -41,7 +41,7 @@ async fn run_act(
     checked: &mut Checked<'_>,
     before: &mut Before,
 ) -> Stepped {
-    let scenario = checked.scenario;
+    let (scenario, deviates) = (checked.scenario, checked.deviates);
     let kind = act.kind().unwrap_or(&scenario.resource.kind);
     let name = act.name().unwrap_or(&step.name);
     let key = || (kind.to_owned(), name.to_owned());
@@ -60,7 +60,7 @@ async fn run_act(
         }
         Act::Await { expect, .. } => {
             let owner = checked.owner(kind, name).await?;
-            let is = |object: &Value| met(scenario, expect, object, &owner);
+            let is = |object: &Value| met(scenario, deviates, expect, object, &owner);
             checked.until(kind, name, is).await.map(drop)
         }
         Act::AwaitAnother { expect, .. } => {
@@ -73,7 +73,7 @@ async fn run_act(
                         seen: "the deleted one".into(),
                     });
                 }
-                met(scenario, expect, object, &owner)
+                met(scenario, deviates, expect, object, &owner)
             };
             checked.until(kind, name, is).await.map(drop)
         }
@@ -101,6 +101,9 @@ async fn run_act(
             checked.until(kind, name, is).await.map(drop)
         }
         Act::Gone { .. } => checked.until_gone(kind, name).await,
+        Act::GoneAtOnce { rule, .. } if checked.deviates(rule.as_deref()) => {
+            checked.until_gone(kind, name).await
+        }
         Act::GoneAtOnce { .. } => checked.expect_gone(kind, name).await,
         Act::EndSubject {} => checked.stop_subject().await,
         Act::StartSubject {} => checked.start_subject().await,
@@ -109,14 +112,14 @@ async fn run_act(
 
 /// Waits until the object is settled; its children have to be as expected at that moment.
 async fn settle(checked: &mut Checked<'_>, name: &str) -> Result<(), Failure> {
-    let scenario = checked.scenario;
+    let (scenario, deviates) = (checked.scenario, checked.deviates);
     let own = &scenario.resource.kind;
     let is_own = |kind: &Option<String>| kind.as_ref().is_none_or(|kind| kind == own);
     let (of_object, of_children): (Vec<_>, Vec<_>) =
         scenario.settled.iter().partition(|it| is_own(&it.kind));
     let is = |object: &Value| {
         let mut all = of_object.iter();
-        all.try_for_each(|it| met(scenario, &it.expect, object, object))
+        all.try_for_each(|it| met(scenario, deviates, &it.expect, object, object))
     };
     let owner = checked.until(own, name, is).await?;
     for child in of_children {
@@ -140,16 +143,22 @@ async fn check(
     let object = checked.get(kind, name).await?;
     let object =
         object.ok_or_else(|| failure(&called, &format!("to be there {when}"), "no such object"))?;
-    met(checked.scenario, expect, &object, owner).map_err(|mismatch| Failure {
+    met(checked.scenario, checked.deviates, expect, &object, owner).map_err(|mismatch| Failure {
         object: called,
         expected: format!("{} {when}", mismatch.expected),
         seen: mismatch.seen,
     })
 }
 
-fn met(scenario: &ConformanceScenario, expect: &[String], object: &Value, owner: &Value) -> Check {
+fn met(
+    scenario: &ConformanceScenario,
+    deviates: &[String],
+    expect: &[String],
+    object: &Value,
+    owner: &Value,
+) -> Check {
     // The object itself has no owner.
     let owner = if owner.is_null() { object } else { owner };
-    let mut all = scenario.expectations(expect);
+    let mut all = scenario.expectations(expect, deviates);
     all.try_for_each(|expectation| expectation.check(object, owner))
 }

@@ -6,7 +6,7 @@
 pub mod expectation;
 pub mod format;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -179,15 +179,47 @@ impl ConformanceScenario {
         }
     }
 
-    /// The expectations of these names, in order.
+    /// What these sets expect of a subject that deviates from some rules, in order.
     pub fn expectations<'a>(
         &'a self,
         sets: &'a [String],
+        deviates: &'a [String],
     ) -> impl Iterator<Item = &'a Expectation> + 'a {
         let sets = sets
             .iter()
             .filter_map(move |set| self.expectations.get(set));
-        sets.flatten()
+        let is_expected = |one: &&Expectation| {
+            one.rule
+                .as_ref()
+                .is_none_or(|rule| !deviates.contains(rule))
+        };
+        sets.flatten().filter(is_expected)
+    }
+
+    /// The rules from which a subject may deviate.
+    pub fn rules(&self) -> BTreeSet<&str> {
+        let expectations = self.expectations.values().flatten();
+        let steps = self.steps.iter();
+        let acts = steps
+            .clone()
+            .flat_map(|step| &step.acts)
+            .filter_map(Act::rule);
+        let steps = steps.filter_map(|step| step.rule.as_deref());
+        let of_expectations = expectations.filter_map(|one| one.rule.as_deref());
+        of_expectations.chain(steps).chain(acts).collect()
+    }
+
+    /// # Errors
+    /// One line, where a subject deviates from a rule that there is not.
+    pub fn knows(&self, deviates: &[String]) -> Result<(), String> {
+        let rules = self.rules();
+        match deviates.iter().find(|rule| !rules.contains(rule.as_str())) {
+            None => Ok(()),
+            Some(rule) => Err(format!(
+                "deviates {rule:?}: the conformance scenario has no such rule; it has {}",
+                Vec::from_iter(rules).join(", ")
+            )),
+        }
     }
 }
 

@@ -21,8 +21,15 @@ pub struct Mismatch {
 pub type Check = Result<(), Mismatch>;
 
 /// A compiled expectation.
+#[derive(Debug, Clone)]
+pub struct Expectation {
+    /// The rule from which a subject may deviate; without one it is required.
+    pub rule: Option<String>,
+    what: What,
+}
+
 #[derive(Clone)]
-pub enum Expectation {
+enum What {
     /// A field has the value of an expression.
     Equals { field: String, value: Expression },
     /// An expression is true.
@@ -46,35 +53,52 @@ impl Expectation {
             let why = format!("{pointer:?}: write a JSON pointer, such as /spec/replicas");
             return Err(("field", why));
         }
-        match (&file.equals, &file.holds, &file.says) {
+        let what = match (&file.equals, &file.holds, &file.says) {
             (Some(_), None, None) if pointer.is_empty() => {
-                Err(("equals", "of what? add field, a JSON pointer".into()))
+                return Err(("equals", "of what? add field, a JSON pointer".into()));
             }
-            (Some(equals), None, None) => Ok(Expectation::Equals {
+            (Some(equals), None, None) => What::Equals {
                 field: pointer,
                 value: compiled("equals", equals)?,
-            }),
-            (None, Some(holds), Some(says)) => Ok(Expectation::Holds {
+            },
+            (None, Some(holds), Some(says)) => What::Holds {
                 condition: compiled("holds", holds)?,
                 says: says.clone(),
                 field: pointer,
-            }),
-            (None, Some(_), None) => Err((
-                "holds",
-                "add says, which a failure prints as expected".into(),
-            )),
-            _ => Err((
-                "field",
-                "write field with equals, or holds with says".into(),
-            )),
-        }
+            },
+            (None, Some(_), None) => {
+                let why = "add says, which a failure prints as expected";
+                return Err(("holds", why.into()));
+            }
+            _ => {
+                let why = "write field with equals, or holds with says";
+                return Err(("field", why.into()));
+            }
+        };
+        let rule = file.rule.clone();
+        Ok(Expectation { rule, what })
     }
 
     /// Compares an object, whose owner is given, or itself where it has none.
     pub fn check(&self, object: &Value, owner: &Value) -> Check {
+        let Some(rule) = &self.rule else {
+            return self.what.check(object, owner);
+        };
+        self.what.check(object, owner).map_err(|mismatch| Mismatch {
+            expected: format!(
+                "{} (rule {rule:?}, from which a subject may deviate: `deviates` in its file)",
+                mismatch.expected
+            ),
+            ..mismatch
+        })
+    }
+}
+
+impl What {
+    fn check(&self, object: &Value, owner: &Value) -> Check {
         let variables = [(OBJECT, object), (OWNER, owner)];
         match self {
-            Expectation::Equals { field, value } => {
+            What::Equals { field, value } => {
                 let want = value.value(&variables).ok().and_then(|value| json(&value));
                 let seen = object.pointer(field).unwrap_or(&Value::Null);
                 match want {
@@ -88,7 +112,7 @@ impl Expectation {
                     }),
                 }
             }
-            Expectation::Holds {
+            What::Holds {
                 condition,
                 says,
                 field,
@@ -103,11 +127,11 @@ impl Expectation {
     }
 }
 
-impl std::fmt::Debug for Expectation {
+impl std::fmt::Debug for What {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Expectation::Equals { field, .. } => write!(f, "Equals({field})"),
-            Expectation::Holds { says, .. } => write!(f, "Holds({says})"),
+            What::Equals { field, .. } => write!(f, "Equals({field})"),
+            What::Holds { says, .. } => write!(f, "Holds({says})"),
         }
     }
 }

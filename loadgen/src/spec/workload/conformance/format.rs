@@ -21,7 +21,7 @@ pub struct ConformanceFile {
     /// Expectations by the name under which steps know them.
     #[serde(default)]
     pub expect: BTreeMap<String, Vec<ExpectationFile>>,
-    /// In order. Where the first one fails, no other is done.
+    /// In order. One that fails stops no other.
     pub steps: Vec<StepFile>,
 }
 
@@ -48,6 +48,9 @@ pub struct ExpectationFile {
     pub holds: Option<String>,
     /// What a failure says was expected.
     pub says: Option<String>,
+    /// A name, where a subject may deviate from this and say so in its file (`deviates`): then it is not expected. Without, it
+    /// is required.
+    pub rule: Option<String>,
 }
 
 /// A step.
@@ -60,6 +63,8 @@ pub struct StepFile {
     #[serde(default)]
     #[allow(dead_code)]
     pub about: String,
+    /// As that of an expectation: of a subject that deviates the step is not done.
+    pub rule: Option<String>,
     pub acts: Vec<Act>,
 }
 
@@ -124,10 +129,11 @@ pub enum Act {
         kind: Option<String>,
         name: Option<String>,
     },
-    /// It is gone by now: nobody had to act for it.
+    /// It is gone by now: nobody had to act for it. Of a subject that deviates from `rule` it is waited for.
     GoneAtOnce {
         kind: Option<String>,
         name: Option<String>,
+        rule: Option<String>,
     },
     /// The subject is ended with SIGTERM.
     #[serde(rename = "stop")]
@@ -185,6 +191,13 @@ impl Act {
             | Act::AwaitAnother { expect, .. }
             | Act::Check { expect, .. } => expect,
             _ => &[],
+        }
+    }
+
+    pub fn rule(&self) -> Option<&str> {
+        match self {
+            Act::GoneAtOnce { rule, .. } => rule.as_deref(),
+            _ => None,
         }
     }
 

@@ -92,7 +92,7 @@ fn a_scenario_names_its_objects_and_what_is_expected_of_them() {
         (json!({"data": {"a": "b"}}), true),
         (json!({"data": {}}), false),
     ] {
-        let mut all = scenario.expectations(&same);
+        let mut all = scenario.expectations(&same, &[]);
         let checked = all.try_for_each(|it| it.check(&child, &object));
         assert_eq!(checked.is_ok(), met, "{child}");
     }
@@ -208,7 +208,7 @@ fn objects_as_a_good_operator_makes_them_are_told_from_others() {
         for case in &cases {
             let check = |object: &Value| {
                 let owner = case.owner.as_ref().unwrap_or(object);
-                let mut all = scenario.expectations(&case.expect);
+                let mut all = scenario.expectations(&case.expect, &[]);
                 all.try_for_each(|it| it.check(object, owner))
             };
             assert_eq!(check(&case.object), Ok(()), "{file}: {:?}", case.expect);
@@ -223,4 +223,22 @@ fn objects_as_a_good_operator_makes_them_are_told_from_others() {
         }
     }
     assert!(cases_seen > 20, "{cases_seen}");
+}
+
+#[test]
+fn a_rule_is_expected_of_those_that_do_not_deviate_from_it() {
+    let edgeapp = find("edgeapp", None).expect("it is shipped");
+    let scenario = edgeapp.conformance.expect("it has a scenario");
+    let rules = Vec::from_iter(scenario.rules());
+    assert_eq!(rules, ["collision", "controller-reference", "no-finalizer"]);
+    let sets = ["owned".to_owned()];
+    let count = |deviates: &[String]| scenario.expectations(&sets, deviates).count();
+    let deviates = ["controller-reference".to_owned()];
+    assert_eq!(count(&deviates) + 1, count(&[]));
+    assert_eq!(scenario.knows(&deviates), Ok(()));
+    let unknown = scenario.knows(&["speed".to_owned()]);
+    assert_eq!(
+        unknown.expect_err("no rule"),
+        "deviates \"speed\": the conformance scenario has no such rule; it has collision, controller-reference, no-finalizer"
+    );
 }
