@@ -196,6 +196,7 @@ impl Keeper {
                 makers: Arc::clone(&of.makers),
                 subject: of.schedule.subject,
                 cleanups: Arc::clone(&of.outside.cleanups),
+                shown: Mutex::default(),
             }),
             killed: self.kill.clone(),
         };

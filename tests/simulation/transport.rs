@@ -75,9 +75,6 @@ impl Transport {
         };
         // What is on its way while the datastore is restored is not judged: nothing fences it.
         let restores = self.faults.lock().restores;
-        let sent = call
-            .is_write()
-            .then(|| self.writes.sent(&self.server, &call));
         sleep(Duration::from_millis(there_ms)).await;
         if let Some(Crash {
             when: When::Before,
@@ -95,7 +92,7 @@ impl Transport {
             _ => {}
         }
         self.process.is_alive().await;
-        let before = sent.map(|sent| self.writes.arrives(&self.server, &call, sent));
+        let before = self.writes.arrives(&self.server, &call);
         let request = self.traced(request).await?;
         let response = inner.send(request).await?;
         let code = response.status().as_u16();

@@ -26,32 +26,25 @@ pub struct Writes {
     pub subject: Subject,
     /// How often the cleanup of an owner succeeded, by uid.
     pub cleanups: Arc<Mutex<BTreeMap<String, u32>>>,
+    /// The owners as the server has shown each to this replica when it was last read, by name.
+    pub shown: Mutex<BTreeMap<String, Value>>,
 }
 
 /// What a write found.
-pub struct Before {
-    object: Option<Value>,
-    /// uid of the owner that the labels of the object named when the write was sent. It may be gone when the write arrives.
-    owner: Option<Value>,
-}
+pub struct Before(Option<Value>);
 
 impl Writes {
-    /// A write is sent.
-    pub fn sent(&self, server: &Server, call: &Call) -> Before {
+    /// A request arrives; for a write, what it finds.
+    pub fn arrives(&self, server: &Server, call: &Call) -> Option<Before> {
         let object = server.object(&call.resource, &call.namespace, &call.name);
-        let owner = object.as_ref().and_then(labelled_owner);
-        let owner = owner
-            .and_then(|name| server.object(self.subject.plural(), &call.namespace, name))
-            .map(|mut owner| owner["metadata"]["uid"].take());
-        Before { object, owner }
-    }
-
-    /// It arrives.
-    pub fn arrives(&self, server: &Server, call: &Call, sent: Before) -> Before {
-        Before {
-            object: server.object(&call.resource, &call.namespace, &call.name),
-            ..sent
+        if call.is_write() {
+            return Some(Before(object));
         }
+        if call.verb == "get" && call.resource == self.subject.plural() {
+            let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+            shown.insert(call.name.clone(), object.unwrap_or_default());
+        }
+        None
     }
 
     /// What is wrong with a write that was executed.
@@ -63,15 +56,15 @@ impl Writes {
             .iter()
             .any(|kind| kind.plural == call.resource);
         if is_child {
-            if before.object.is_none()
+            if before.0.is_none()
                 && let Some(made) = server.object(&call.resource, &call.namespace, &call.name)
             {
                 let uid = made["metadata"]["uid"].as_str().unwrap_or_default();
                 self.makers().insert(uid.to_owned(), self.replica);
             }
-            if let Some(object) = &before.object
+            if let Some(object) = &before.0
                 && !self.is_ours(object)
-                && !is_adoption(server, call, object, before.owner.as_ref())
+                && !self.is_adoption(server, call, object)
             {
                 wrong.push(format!(
                     "{call}: the object is not ours: {}",
@@ -79,7 +72,7 @@ impl Writes {
                 ));
             }
         } else if call.resource == self.subject.plural() {
-            self.owner(server, call, before.object, &mut wrong);
+            self.owner(server, call, before.0, &mut wrong);
         } else if call.resource != "events" {
             wrong.push(format!("{call}: nothing of that kind is ours"));
         }
@@ -99,6 +92,31 @@ impl Writes {
     /// Whether the controller of an object is one of our owners.
     fn is_ours(&self, object: &Value) -> bool {
         controller(object).is_some_and(|owner| owner["kind"] == self.subject.kind())
+    }
+
+    /// Whether the write made the owner that an orphan is labelled for its controller, and changed nothing else: the owner that
+    /// the server showed when it was last read, and that was not being deleted. It may be gone when the write arrives: the API
+    /// server has no write of a child that depends on its owner.
+    fn is_adoption(&self, server: &Server, call: &Call, orphan: &Value) -> bool {
+        let Some(after) = server.object(&call.resource, &call.namespace, &call.name) else {
+            return false;
+        };
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let owner = labelled_owner(orphan).and_then(|name| shown.get(name));
+        let is_its_controller = controller(&after)
+            .zip(owner)
+            .is_some_and(|(reference, owner)| {
+                reference["uid"] == owner["metadata"]["uid"]
+                    && owner["metadata"]["deletionTimestamp"].is_null()
+            });
+        let same = |pointer: &str| after.pointer(pointer) == orphan.pointer(pointer);
+        let is_all = [
+            "/spec",
+            "/data",
+            "/metadata/labels",
+            "/metadata/annotations",
+        ];
+        controller(orphan).is_none() && is_its_controller && is_all.into_iter().all(same)
     }
 
     fn owner(&self, server: &Server, call: &Call, before: Option<Value>, wrong: &mut Vec<String>) {
@@ -161,22 +179,4 @@ pub fn labelled_owner(object: &Value) -> Option<&str> {
     let labels = object["metadata"]["labels"].as_object()?;
     let (_, name) = labels.iter().find(|(label, _)| label.ends_with("/owner"))?;
     name.as_str()
-}
-
-/// Whether the write made the owner that an orphan is labelled for its controller, and changed nothing else: `owner`, by
-/// its uid when the write was sent. The API server has no write of a child that depends on its owner.
-fn is_adoption(server: &Server, call: &Call, orphan: &Value, owner: Option<&Value>) -> bool {
-    let Some(after) = server.object(&call.resource, &call.namespace, &call.name) else {
-        return false;
-    };
-    let is_its_controller =
-        controller(&after).is_some_and(|reference| Some(&reference["uid"]) == owner);
-    let same = |pointer: &str| after.pointer(pointer) == orphan.pointer(pointer);
-    let is_all = [
-        "/spec",
-        "/data",
-        "/metadata/labels",
-        "/metadata/annotations",
-    ];
-    controller(orphan).is_none() && is_its_controller && is_all.into_iter().all(same)
 }
