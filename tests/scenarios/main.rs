@@ -255,6 +255,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs events that are lost" periods::the_first_object_of_a_new_crd_that_no_watch_shows_is_found_within_a_minute),
     scenario!(simulated "needs events that are lost" periods::an_owner_created_again_that_only_a_worker_has_met_is_reconciled),
     scenario!(simulated "needs spoiled answers" periods::an_owner_that_a_list_does_not_show_legibly_is_listed_again_within_ten_minutes),
+    scenario!(simulated "needs spoiled answers" periods::a_child_that_goes_unseen_while_its_owner_is_listed_illegibly_comes_back),
     scenario!(simulated "needs spoiled answers" periods::an_owner_whose_answer_cannot_be_decoded_is_read_again),
     scenario!(simulated "needs refused requests" periods::a_failure_that_only_a_change_resolves_is_told_although_its_status_was_refused),
     scenario!(simulated "needs other answers" periods::a_status_whose_write_was_executed_and_refused_is_written_again),

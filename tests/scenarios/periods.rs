@@ -150,6 +150,35 @@ pub async fn an_owner_that_a_list_does_not_show_legibly_is_listed_again_within_t
     running.stop().await;
 }
 
+/// No watch and no list has compared it with its children.
+pub async fn a_child_that_goes_unseen_while_its_owner_is_listed_illegibly_comes_back(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    let cluster = cluster.waiting_up_to(Duration::from_secs(600), "it is listed again late");
+    let (client, next) = garbling(&cluster, |request| {
+        request.uri().path().ends_with("/edgeapps")
+            && !request.uri().query().unwrap_or_default().contains("watch")
+    });
+    let running = cluster.operate_with(EdgeApps, client, unconfigured());
+    running.until_ready().await;
+    cluster.create("web", web()).await;
+    cluster.until_phase("web", "Running").await;
+    pass(120).await;
+    let expires = AtomicBool::new(true);
+    let faults = cluster.server.faults();
+    faults.on_watch(move |facts| match (facts.user, facts.resource) {
+        ("tare", "deployments") if expires.swap(false, Relaxed) => WatchFault::Error410,
+        _ => WatchFault::Pass,
+    });
+    next.store(true, Relaxed);
+    let delete = kube::api::DeleteParams::default();
+    let deployments = cluster.api::<k8s_openapi::api::apps::v1::Deployment>();
+    deployments.delete("web", &delete).await.expect("delete");
+    let is_back = |cluster: &Simulated| !cluster.get("deployments", "web").is_null();
+    cluster.until("the Deployment is back", is_back).await;
+    assert!(!next.load(Relaxed));
+    running.stop().await;
+}
+
 pub async fn an_owner_whose_answer_cannot_be_decoded_is_read_again(mode: Mode) {
     let cluster = Simulated::new(mode);
     let (client, next) = garbling(&cluster, |request| {

@@ -41,8 +41,8 @@ pub struct Relist<C: Compare> {
     /// Owners in a group.
     group: usize,
     coverage: Coverage,
-    /// An object could not be decoded: what has to be listed again to see it.
-    skipped: Option<Coverage>,
+    /// An object could not be decoded.
+    skipped: bool,
 }
 
 /// All objects of `kind`.
@@ -67,7 +67,7 @@ impl<C: Compare> Relist<C> {
             found: VecDeque::new(),
             group: OWNERS,
             coverage,
-            skipped: None,
+            skipped: false,
         }
     }
 
@@ -218,7 +218,7 @@ impl<C: Compare> Relist<C> {
                 Err(error) => return Err(error),
             };
             if listed.as_ref().is_some_and(|listed| !listed.is_complete()) {
-                self.skipped = Some(Coverage::All);
+                self.skipped = true;
             }
             for (key, mut state) in owners.drain(..part) {
                 let triggers = match &listed {
@@ -270,7 +270,7 @@ impl<C: Compare> Relist<C> {
             }
             Err(error) => {
                 self.skip(0, &error);
-                self.skipped.get_or_insert(Coverage::Owners);
+                self.skipped = true;
                 None
             }
         }
@@ -330,8 +330,7 @@ impl<C: Compare> Relist<C> {
                     }
                     Some(Err(error)) => {
                         self.skip(index, &error);
-                        // It may have left the plan of an owner with other work, or with none.
-                        self.skipped = Some(Coverage::All);
+                        self.skipped = true;
                         self.pages[index].pass_over();
                         self.pages[index].advance(&self.api).await?;
                         continue;

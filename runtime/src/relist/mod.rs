@@ -117,8 +117,8 @@ pub enum Found {
     Done {
         /// Owners that the list showed.
         owners: usize,
-        /// What has to be listed again, because an object could not be decoded.
-        skipped: Option<Coverage>,
+        /// An object could not be decoded: the same is listed again.
+        skipped: bool,
     },
     /// A page could not be read.
     Failed(ListError),

@@ -182,13 +182,13 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
     }
 
-    fn on_relisted(&mut self, owners: usize, skipped: Option<Coverage>) {
+    fn on_relisted(&mut self, owners: usize, skipped: bool) {
         let Some(RunningRelist { coverage, .. }) = self.relist.take() else {
             return;
         };
         let now_ms = self.now_ms();
         self.cache.relist_ended(true);
-        if coverage == Coverage::All && skipped != Some(Coverage::All) {
+        if coverage == Coverage::All && !skipped {
             self.names.relisted();
         }
         self.api.metrics().relists_completed.fetch_add(1, Relaxed);
@@ -201,11 +201,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             true => self.schedule.await_first(now_ms),
             false => {}
         }
-        if let Some(skipped) = skipped.filter(|_| !mutant!(SkippedForgotten)) {
-            self.request_late(match skipped {
-                Coverage::Owners => Self::owners(),
-                Coverage::All => Coverage::All,
-            });
+        // An owner that was skipped was not compared with its children either, where those were listed.
+        if skipped && !mutant!(SkippedForgotten) {
+            self.request_late(coverage);
         }
         self.schedule
             .ended(coverage, self.queue.is_full_of_failures(), now_ms);
