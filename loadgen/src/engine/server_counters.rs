@@ -1,15 +1,16 @@
 //! The API server's own counters: CPU, memory, and the requests that it answered.
 //!
 //! Guarantees: only the subject's requests where the server tells users apart (kubesim); on a
-//! kube-apiserver those of all clients for the same kinds, from its own metrics page, while nothing
-//! else uses them. What a server does not tell is `None`. Leaves to others: when it is read.
+//! kube-apiserver those of all clients for the same kinds, from its own metrics page, less the writes that are never a
+//! subject's: creates of the objects, and statuses of children. What a server does not tell is `None`. Leaves to others: when
+//! it is read, and that nobody else is at work.
 
 use crate::engine::session::Session;
 use crate::record::ServerUse;
 use crate::record::request_counts::RequestCounts;
 use crate::spec::workload::Scenario;
 use crate::target::{SUBJECT, Server};
-use crate::watch::metrics_text::counter_of;
+use crate::watch::metrics_text::{counter_of, counter_where};
 
 /// Sums since the server started.
 pub struct ServerCounters {
@@ -72,20 +73,45 @@ async fn requests(session: &Session<'_>) -> Option<Requests> {
         }
         Server::Real(_) => {
             let scenario = session.setting.scenario_of(session.subject);
-            of_page(
-                &session.load.cluster.metrics().await.ok()?,
-                &kinds(&scenario),
-            )
+            let page = session.load.cluster.metrics().await.ok()?;
+            of_page(&page, &Kinds::of(&scenario))
         }
         Server::Existing(_) => None,
     }
 }
 
+/// Writes of the subject since the server started; `None` where it does not tell.
+pub async fn writes(session: &Session<'_>) -> Option<u64> {
+    requests(session).await.map(|requests| requests.writes)
+}
+
 /// What the operator reads and writes.
-fn kinds(scenario: &Scenario) -> Vec<&str> {
-    let children = scenario.children.iter().map(|kind| kind.plural.as_str());
-    let parts = scenario.parts().map(|part| part.resource.plural.as_str());
-    parts.chain(children).collect()
+struct Kinds<'a> {
+    objects: Vec<&'a str>,
+    children: Vec<&'a str>,
+}
+
+impl<'a> Kinds<'a> {
+    fn of(scenario: &'a Scenario) -> Self {
+        let children = scenario.children.iter().map(|kind| kind.plural.as_str());
+        let parts = scenario.parts().map(|part| part.resource.plural.as_str());
+        Self {
+            objects: parts.collect(),
+            children: children.collect(),
+        }
+    }
+
+    fn all(&self) -> Vec<&'a str> {
+        [&self.objects[..], &self.children[..]].concat()
+    }
+
+    /// Whether a write of this kind may be the subject's. The harness creates the objects; what makes children ready writes
+    /// their statuses.
+    fn may_write(&self, resource: &str, subresource: &str, verb: &str) -> bool {
+        let is_child = self.children.contains(&resource) && subresource != "status";
+        let creates = verb == "POST" && subresource.is_empty();
+        is_child || (self.objects.contains(&resource) && !creates)
+    }
 }
 
 fn of_ledger(request_counts: &RequestCounts) -> Requests {
@@ -102,9 +128,10 @@ fn of_ledger(request_counts: &RequestCounts) -> Requests {
 
 /// A page of kube-apiserver 1.36 (`endpoints/metrics` and `storage/etcd3/metrics` in apiserver
 /// v0.36.4); `None` where it has no counter of requests.
-fn of_page(page: &str, kinds: &[&str]) -> Option<Requests> {
+fn of_page(page: &str, kinds: &Kinds) -> Option<Requests> {
+    let all = kinds.all();
     let sum = |name: &str, label: &str, values: &[&str]| {
-        let counted = counter_of(page, name, &[("resource", kinds), (label, values)])?;
+        let counted = counter_of(page, name, &[("resource", &all), (label, values)])?;
         Some(counted as u64)
     };
     let writing = [
@@ -119,10 +146,15 @@ fn of_page(page: &str, kinds: &[&str]) -> Option<Requests> {
     let fetched = "apiserver_storage_list_fetched_objects_total";
     Some(Requests {
         reads: sum("apiserver_request_total", "verb", &["GET", "LIST"])?,
-        writes: sum("apiserver_request_total", "verb", &writing)?,
+        writes: counter_where(page, "apiserver_request_total", |sample| {
+            let label = |name| sample.label(name).unwrap_or_default();
+            let verb = label("verb");
+            writing.contains(&verb)
+                && kinds.may_write(label("resource"), label("subresource"), verb)
+        })? as u64,
         response_bytes: sum("apiserver_response_sizes_sum", "verb", &["GET", "LIST"])?,
         datastore_reads: sum("etcd_requests_total", "operation", &reading),
-        datastore_objects: counter_of(page, fetched, &[("resource", kinds)])
+        datastore_objects: counter_of(page, fetched, &[("resource", &all)])
             .map(|objects| objects as u64),
     })
 }
@@ -136,6 +168,9 @@ mod tests {
 apiserver_request_total{code="200",resource="widgets",verb="LIST",version="v1alpha1"} 50
 apiserver_request_total{code="200",resource="deployments",verb="LIST",version="v1"} 30
 apiserver_request_total{code="200",resource="deployments",verb="PATCH",version="v1"} 7
+apiserver_request_total{code="200",resource="deployments",subresource="status",verb="PATCH",version="v1"} 500
+apiserver_request_total{code="201",resource="widgets",subresource="",verb="POST",version="v1alpha1"} 1000
+apiserver_request_total{code="200",resource="widgets",subresource="status",verb="PUT",version="v1alpha1"} 2
 apiserver_request_total{code="200",resource="leases",verb="PUT",version="v1"} 900
 apiserver_request_total{code="0",resource="widgets",verb="WATCH",version="v1alpha1"} 4
 # TYPE apiserver_response_sizes histogram
@@ -151,22 +186,26 @@ apiserver_storage_list_fetched_objects_total{group="example.com",resource="widge
 
     #[test]
     fn a_page_tells_of_the_subjects_kinds_alone() {
+        let kinds = Kinds {
+            objects: vec!["widgets"],
+            children: vec!["deployments", "services"],
+        };
         let page = PAGE.replace(
             "apiserver_response_sizes histogram",
             "apiserver_response_sizes_sum counter",
         );
         for page in [PAGE, page.as_str()] {
-            let told = of_page(page, &["widgets", "deployments", "services"]).expect("counted");
+            let told = of_page(page, &kinds).expect("counted");
             let want = Requests {
                 reads: 80,
-                writes: 7,
+                writes: 9,
                 response_bytes: 15_000_000,
                 datastore_reads: Some(60),
                 datastore_objects: Some(5_000),
             };
             assert_eq!(told, want);
         }
-        assert_eq!(of_page("", &["widgets"]), None);
+        assert_eq!(of_page("", &kinds), None);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::engine::crds;
 use crate::engine::folder;
 use crate::engine::launch::free_ports;
 use crate::engine::load::{Goal, Host, Load};
+use crate::engine::server_counters::ServerCounters;
 use crate::engine::snapshot::Snapshot;
 use crate::engine::watched_subject::WatchedSubject;
 use crate::engine::workspace::Workspace;
@@ -72,6 +73,8 @@ pub struct Session<'a> {
     pub run: Run,
     /// Counters before the first object.
     pub baseline: Option<Snapshot>,
+    /// The server's counters before the first object of a timed run, and the subject's CPU then.
+    pub before_objects: Option<(Instant, Option<f64>, ServerCounters)>,
     /// CPU of subject and servers since then.
     pub trace: Option<CpuTrace>,
     /// The metrics page before the first object.
@@ -298,6 +301,7 @@ impl<'a> Session<'a> {
             admin: ports[0],
             run,
             baseline: None,
+            before_objects: None,
             trace: None,
             page_before: None,
             server_metrics,

@@ -66,6 +66,8 @@ impl Snapshot {
             cpu_s: self.cpu_s_since(begin)?,
             context_switches: switches.and_then(|(end, begin)| end.checked_sub(begin)),
             requests: self.requests_since(begin),
+            server: None,
+            highest_rss_bytes: None,
         })
     }
 }

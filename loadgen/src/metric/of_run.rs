@@ -9,7 +9,7 @@ use crate::plan::cell::Kind;
 use crate::record::histogram::Buckets;
 use crate::record::latency::Quantiles;
 use crate::record::request_counts::RequestCounts;
-use crate::record::{Idle, Run, Sampled, UpdateStorm};
+use crate::record::{Idle, IdleServer, Run, Sampled, UpdateStorm};
 use crate::spec::bystanders::Found;
 
 /// Runs with nothing else at work on the machine.
@@ -34,6 +34,9 @@ const UNSETTLED: &str = "measured only after the subject settled";
 const NO_SWITCHES: &str =
     "measured only after the subject settled, if none of its threads ended meanwhile";
 const NOT_OURS: &str = "nothing to measure with 0 objects, or loadgen did not start the API server";
+const NOT_QUIET: &str =
+    "nothing to measure with 0 objects, or loadgen did not start the API server";
+const NOT_WATCHED: &str = "measured where the subject is idle for 30 s or more after it settled: at the largest size, with --idle-s or a thorough profile";
 const NO_MANAGER: &str =
     "measured where loadgen started kube-controller-manager; nothing to measure with 0 objects";
 const NOT_DELETED: &str = "measured in drains with --deletions";
@@ -77,6 +80,14 @@ pub(super) fn metrics() -> Vec<Metric> {
         "cpu.idle_ms_per_minute", "CPU idle, ms/min", "ms/min", QUIET, UNSETTLED, [shown(Work), compared] => |r| Some(per_minute(idle(r)?, idle(r)?.cpu_s * 1_000.0));
         "cpu.idle_context_switches_per_s", "context switches idle, /s", "1/s", QUIET, NO_SWITCHES, [shown(Work)] => |r| Some(idle(r)?.context_switches? as f64 / idle(r)?.window_s);
         "api_server_cpu_s", "API server CPU, s", "s", BUSY, NOT_OURS, [shown(Work), compared] => |r| r.api_server_cpu_s;
+        "until_quiet.cpu_s", "CPU until the API server is quiet, s", "s", TIMED, NOT_QUIET, [shown(Work), compared] => |r| r.until_quiet?.cpu_s;
+        "until_quiet.api_server_cpu_s", "API server CPU until it is quiet, s", "s", TIMED, NOT_QUIET, [shown(Work), compared] => |r| r.until_quiet?.server.cpu_s;
+        "until_quiet.writes_per_object", "write requests per object until the API server is quiet", "1/object", TIMED, NOT_QUIET, [shown(Work), compared, limited(0.1)] => |r| per_object(r, r.until_quiet?.server.writes?);
+        "until_quiet.reads_per_object", "read requests per object until the API server is quiet", "1/object", TIMED, NOT_QUIET, [shown(Work), compared, limited(0.1)] => |r| per_object(r, r.until_quiet?.server.reads?);
+        "idle.writes_per_hour", "idle write requests, /h", "1/h", QUIET, NOT_WATCHED, [shown(Work), limited(10.0)] => |r| Some(per_hour(idle_server(r)?, idle_server(r)?.used.writes? as f64));
+        "idle.reads_per_hour", "idle read requests, /h", "1/h", QUIET, NOT_WATCHED, [shown(Work), limited(10.0)] => |r| Some(per_hour(idle_server(r)?, idle_server(r)?.used.reads? as f64));
+        "idle.api_server_cpu_s_per_hour", "API server CPU while idle, s/h", "s/h", QUIET, NOT_WATCHED, [shown(Work)] => |r| Some(per_hour(idle_server(r)?, idle_server(r)?.used.cpu_s?));
+        "idle.highest_rss_bytes", "highest RSS while idle, MB", "bytes", QUIET, NOT_WATCHED, [shown(Memory), divided(1e6)] => |r| Some(r.idle.as_ref()?.highest_rss_bytes? as f64);
         "controllers_cpu_s", "kube-controller-manager CPU, s", "s", TIMED, NO_MANAGER, [shown(Work)] => |r| r.controllers_cpu_s;
         "deletion.gone_s", "deletion with all children, s", "s", TIMED, NOT_DELETED, [shown(Work), compared] => |r| Some(r.deletion?.gone_s);
         "deletion.cpu_s", "CPU of the deletion, s", "s", TIMED, NOT_DELETED, [shown(Work)] => |r| r.deletion?.cpu_s;
@@ -158,6 +169,14 @@ fn pauses(run: &Run) -> Option<&Buckets> {
 /// Idle figures need a window.
 fn idle(run: &Run) -> Option<&Idle> {
     run.idle.as_ref().filter(|idle| idle.window_s > 0.0)
+}
+
+fn idle_server(run: &Run) -> Option<IdleServer> {
+    run.idle.as_ref()?.server
+}
+
+fn per_hour(server: IdleServer, amount: f64) -> f64 {
+    amount / server.seconds * 3_600.0
 }
 
 fn per_minute(idle: &Idle, amount: f64) -> f64 {

@@ -11,8 +11,8 @@ use crate::record::machine_use::MachineUse;
 use crate::record::request_counts::{Entry, RequestCounts};
 use crate::record::summary::{BytesPerObject, Knee, LimitedBy, RateSweep, sample};
 use crate::record::{
-    Convergence, Datastore, Deletion, FaultResponse, GcPauses, Idle, PhaseMemory, Reconcile,
-    ServerRestart, ServerUse, Soak, UpdateStorm,
+    Convergence, Datastore, Deletion, FaultResponse, GcPauses, Idle, IdleServer, PhaseMemory,
+    Reconcile, ServerRestart, ServerUse, Soak, UntilQuiet, UpdateStorm,
 };
 use crate::spec::bystanders::{Changed, Found, Use};
 
@@ -35,6 +35,17 @@ fn sampled(rss_bytes: u64) -> Sampled {
     }
 }
 
+const SERVER: ServerUse = ServerUse {
+    cpu_s: Some(0.75),
+    rss_before_bytes: Some(100),
+    rss_peak_bytes: Some(140),
+    reads: Some(4),
+    writes: Some(0),
+    response_bytes: Some(900),
+    datastore_reads: Some(2),
+    datastore_objects: Some(3),
+};
+
 fn restart(rss_bytes: u64) -> Restart {
     Restart {
         ready_s: 1.5,
@@ -43,16 +54,7 @@ fn restart(rss_bytes: u64) -> Restart {
         memory: Some(sampled(rss_bytes)),
         cpu_s: Some(0.25),
         events: 0,
-        server: Some(ServerUse {
-            cpu_s: Some(0.75),
-            rss_before_bytes: Some(100),
-            rss_peak_bytes: Some(140),
-            reads: Some(4),
-            writes: Some(0),
-            response_bytes: Some(900),
-            datastore_reads: Some(2),
-            datastore_objects: Some(3),
-        }),
+        server: Some(SERVER),
     }
 }
 
@@ -111,11 +113,21 @@ fn complete() -> Run {
     });
     run.spawn_to_canary_ms = Some(17.0);
     run.converge_cpu_s = Some(0.5);
+    run.until_quiet = Some(UntilQuiet {
+        seconds: 9.0,
+        cpu_s: Some(0.7),
+        server: SERVER,
+    });
     run.idle = Some(Idle {
         window_s: 30.0,
         cpu_s: 0.01,
         context_switches: Some(60),
         requests: Some(requests()),
+        server: Some(IdleServer {
+            seconds: 60.0,
+            used: SERVER,
+        }),
+        highest_rss_bytes: Some(9),
     });
     run.convergence = Some(Convergence {
         objects: 10,

@@ -57,6 +57,9 @@ pub struct Asked {
     pub updates: Option<Updates>,
     /// Whether the API server is restarted in memory runs at the largest size.
     pub server_restart: bool,
+    /// How long subjects are watched while nothing happens, in memory runs at the largest size; that of the profile without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_s: Option<u64>,
     /// Those of the workload, in drains at the largest size once the objects have converged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
@@ -133,6 +136,9 @@ impl Course {
 
     fn idle_s(&self, cell: &Cell) -> u64 {
         match cell.kind {
+            Kind::Memory if cell.objects == self.largest && self.asked.idle_s.is_some() => {
+                self.asked.idle_s.unwrap_or_default()
+            }
             Kind::Memory if cell.objects == self.largest => {
                 match self.timing.idle.includes(cell.objects, cell.repeat) {
                     true => self.timing.idle_s,

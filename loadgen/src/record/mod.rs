@@ -174,6 +174,9 @@ pub struct Run {
     pub gc_pauses: Option<GcPauses>,
     /// Over the same time.
     pub api_server_cpu_s: Option<f64>,
+    /// Of timed runs with objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_quiet: Option<UntilQuiet>,
     /// Of kube-controller-manager, which collects children and watches them, over the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controllers_cpu_s: Option<f64>,
@@ -274,6 +277,7 @@ impl Run {
             write_spans: None,
             gc_pauses: None,
             api_server_cpu_s: None,
+            until_quiet: None,
             controllers_cpu_s: None,
             deletion: None,
             datastore: None,
@@ -414,7 +418,7 @@ pub struct Restart {
 
 /// What a restart cost the API server. The simulated server counts the subject's requests; on a
 /// kube-apiserver they are those of all clients for the objects and their children.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerUse {
     pub cpu_s: Option<f64>,
     pub rss_before_bytes: Option<u64>,
@@ -428,6 +432,16 @@ pub struct ServerUse {
     pub datastore_reads: Option<u64>,
     /// Objects that the server's lists fetched from the datastore.
     pub datastore_objects: Option<u64>,
+}
+
+/// What objects cost from before the first one until the API server is quiet.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UntilQuiet {
+    pub seconds: f64,
+    /// CPU of the subject.
+    pub cpu_s: Option<f64>,
+    pub server: ServerUse,
 }
 
 /// What it takes to delete all objects, from the first request until no object and no child is left.
@@ -452,6 +466,20 @@ pub struct Idle {
     /// `None` when a thread ended within the window and took its count with it.
     pub context_switches: Option<u64>,
     pub requests: Option<RequestCounts>,
+    /// What the API server did for all clients meanwhile, and of the subject alone its requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<IdleServer>,
+    /// Of the subject, twice a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub highest_rss_bytes: Option<u64>,
+}
+
+/// What the API server did while a subject was idle.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IdleServer {
+    pub seconds: f64,
+    pub used: ServerUse,
 }
 
 /// How the objects of a run converged.

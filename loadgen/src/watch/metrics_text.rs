@@ -55,18 +55,23 @@ pub fn counter(page: &str, name: &str) -> Option<f64> {
 /// A counter over the label sets that have one of the values of each label; `None` where it is not
 /// on the page at all, 0 where nothing of it is wanted.
 pub fn counter_of(page: &str, name: &str, wanted: &[(&str, &[&str])]) -> Option<f64> {
-    counter(page, name)?;
-    let is_wanted = |sample: &Sample| {
+    counter_where(page, name, |sample| {
         wanted.iter().all(|(label, values)| {
             let value = sample.label(label);
             value.is_some_and(|value| values.contains(&value))
         })
-    };
+    })
+}
+
+/// The same over the samples of which `is_wanted` is true.
+pub fn counter_where(page: &str, name: &str, is_wanted: impl Fn(&Sample) -> bool) -> Option<f64> {
+    counter(page, name)?;
     let own = samples(page).filter(|sample| sample.name == name && is_wanted(sample));
     Some(own.map(|sample| sample.value).sum())
 }
 
-struct Sample<'a> {
+/// A line of a page.
+pub struct Sample<'a> {
     name: &'a str,
     labels: &'a str,
     value: f64,
@@ -144,7 +149,7 @@ impl<'a> Sample<'a> {
     }
 
     /// The value as it is written, with its escapes.
-    fn label(&self, wanted: &str) -> Option<&'a str> {
+    pub fn label(&self, wanted: &str) -> Option<&'a str> {
         let mut rest = self.labels;
         loop {
             let (name, after) = rest.split_once('=')?;

@@ -86,6 +86,11 @@ impl SettleDetector {
         self.last.at.saturating_sub(self.quiet_since)
     }
 
+    /// The subject was at work in a way that no sample shows.
+    pub fn disturbed(&mut self) {
+        self.quiet_since = self.last.at;
+    }
+
     pub fn add(&mut self, sample: Sample) -> SettleState {
         if sample.events != self.last.events || self.is_at_work(sample) {
             self.quiet_since = sample.at;

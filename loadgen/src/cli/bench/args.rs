@@ -68,6 +68,10 @@ pub struct BenchArgs {
     /// Idle time before memory is sampled [default: quick on kubesim, else standard]
     #[arg(long, value_enum, help_heading = "How")]
     pub profile: Option<Profile>,
+    /// Watch each subject for S seconds once it has settled at the largest size: what it costs while nothing happens
+    /// [default: 0 with --profile quick, else 60]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(30..=86_400), help_heading = "How")]
+    pub idle_s: Option<u64>,
     /// Measure a timed run up to N times, where something else was at work on the machine
     /// [default: 2 with --profile quick, else 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10), help_heading = "How")]
@@ -172,6 +176,7 @@ impl BenchArgs {
             bystanders: self.bystanders.is_some(),
             updates: None,
             server_restart: self.server_restart,
+            idle_s: self.idle_s,
             steps: steps.to_vec(),
         }
     }

@@ -67,6 +67,11 @@ fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
         events(begun.asked.soak_events),
         events(now.asked.soak_events),
     );
+    compare(
+        "--idle-s",
+        events(begun.asked.idle_s),
+        events(now.asked.idle_s),
+    );
     let given = |asked: bool| if asked { "given" } else { "not given" }.to_owned();
     compare(
         "--deletions",

@@ -14,6 +14,7 @@ pub mod scrape;
 pub mod settle;
 pub mod soak;
 pub mod unhealthy;
+pub mod until_quiet;
 pub mod update_at;
 pub mod update_storm;
 
@@ -49,6 +50,7 @@ pub async fn run(session: &mut Session<'_>, step: &Step) -> Result<(), Reason> {
             settle(session, &name, Rule::of(Quiet::of(1))).await?;
             let end = Snapshot::take(session).await;
             settle::record(session, &end);
+            until_quiet::run(session).await?;
             scrape::run(session).await
         }
         Step::Soak { events, quiet } => soak::run(session, events, quiet).await,
@@ -127,6 +129,7 @@ async fn empty(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reason> {
     session.work().await;
     if session.cell.kind.is_timed() {
         session.machine_watch = Some(MachineWatch::begin().await);
+        until_quiet::begin(session).await;
     }
     let baseline = Snapshot::take(session).await;
     session.trace = Some(CpuTrace::new(baseline.cpu));

@@ -7,9 +7,11 @@
 
 use std::time::{Duration, Instant};
 
+use crate::engine::server_counters;
+use crate::engine::server_counters::ServerCounters;
 use crate::engine::session::{Reason, Session};
 use crate::engine::snapshot::Snapshot;
-use crate::record::Datastore;
+use crate::record::{Datastore, IdleServer};
 use crate::spec::step::Quiet;
 use crate::watch::settle::{Rule, Sample, SettleDetector, SettleState};
 
@@ -17,6 +19,8 @@ use crate::watch::settle::{Rule, Sample, SettleDetector, SettleState};
 const AFTERMATH: Duration = Duration::from_secs(2);
 /// What a subject that never comes to rest does is counted for so long: a hot loop shows in seconds.
 const RESTLESS: Duration = Duration::from_secs(10);
+/// What the API server does meanwhile is counted over at least this long.
+const COUNTED: Duration = Duration::from_secs(30);
 /// Between two samples.
 const POLL: Duration = Duration::from_millis(500);
 
@@ -41,12 +45,30 @@ pub async fn run(session: &mut Session<'_>, quiet: Quiet, idle: Duration) -> Res
         None => return Ok(()),
     };
     session.load.say("idling");
+    let (before, mut highest) = (ServerCounters::take(session).await, None);
+    let watched = Instant::now();
     while begin.at.elapsed() < idle {
         let left = idle.saturating_sub(begin.at.elapsed());
         tokio::time::sleep(left.min(POLL)).await;
         session.check_alive()?;
+        let memory = session.running.tree().memory().ok();
+        highest = highest.max(memory.map(|memory| memory.rss_bytes));
     }
+    let after = ServerCounters::take(session).await;
     session.run.idle = Snapshot::take(session).await.idle_since(&begin);
+    // A rate over less than this is none.
+    if let Some(idle) = session
+        .run
+        .idle
+        .as_mut()
+        .filter(|_| watched.elapsed() >= COUNTED)
+    {
+        idle.server = before.zip(after).map(|(before, after)| IdleServer {
+            seconds: watched.elapsed().as_secs_f64(),
+            used: after.since(&before),
+        });
+        idle.highest_rss_bytes = highest;
+    }
     Ok(())
 }
 
@@ -94,7 +116,7 @@ pub async fn settle(session: &mut Session<'_>, what: &str, rule: Rule) -> Result
     session.load.say(what);
     let started = Instant::now();
     let mut detector = SettleDetector::new(rule, sample(session, started));
-    let mut begin = None;
+    let (mut begin, mut writes) = (None, None);
     loop {
         tokio::time::sleep(POLL).await;
         session.check_alive()?;
@@ -104,12 +126,18 @@ pub async fn settle(session: &mut Session<'_>, what: &str, rule: Rule) -> Result
             quiet if quiet < AFTERMATH => begin = None,
             _ if begin.is_none() => {
                 begin = Some(Snapshot::take(session).await);
+                writes = server_counters::writes(session).await;
                 session.rest();
             }
             _ => {}
         }
         match state {
             SettleState::Busy => {}
+            // What it writes costs it no CPU that counts, and is work all the same.
+            SettleState::Settled if writes != server_counters::writes(session).await => {
+                detector.disturbed();
+                (begin, writes) = (None, None);
+            }
             SettleState::Settled => {
                 return Ok(Waited {
                     begin,

@@ -1,0 +1,62 @@
+//! What objects cost the subject and the API server from before the first one until the server is quiet.
+//!
+//! Guarantees: CPU and requests are of the same time, of every timed run, and by the server's own counters. Leaves to others:
+//! what they are compared with (`metric`).
+
+use std::time::{Duration, Instant};
+
+use crate::engine::server_counters;
+use crate::engine::server_counters::ServerCounters;
+use crate::engine::session::{Reason, Session};
+use crate::record::UntilQuiet;
+
+/// The server is quiet when the subject has written nothing for this long.
+const QUIET: Duration = Duration::from_secs(5);
+/// What a subject does without an end is counted for so long.
+const AT_MOST: Duration = Duration::from_secs(120);
+/// Between two looks at the counters.
+const POLL: Duration = Duration::from_secs(1);
+
+/// From here on it counts.
+pub async fn begin(session: &mut Session<'_>) {
+    let counters = ServerCounters::take(session).await;
+    let cpu_s = session.running.tree().cpu_seconds().ok();
+    session.before_objects = counters.map(|counters| (Instant::now(), cpu_s, counters));
+}
+
+/// Waits until the server is quiet, and records what was spent.
+pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
+    let Some((began, cpu_before_s, before)) = session.before_objects.take() else {
+        return Ok(());
+    };
+    if session.cell.objects == 0 {
+        return Ok(());
+    }
+    session.load.say("until the API server is quiet");
+    let waited = Instant::now();
+    let (mut writes, mut since) = (server_counters::writes(session).await, Instant::now());
+    while writes.is_some() && since.elapsed() < QUIET {
+        if waited.elapsed() > AT_MOST {
+            let s = AT_MOST.as_secs();
+            session.run.warnings.push(format!(
+                "it still writes {s} s after the last object was ready: what it costs until the API server is quiet is more"
+            ));
+            break;
+        }
+        tokio::time::sleep(POLL).await;
+        session.check_alive()?;
+        let now = server_counters::writes(session).await;
+        if now != writes {
+            (writes, since) = (now, Instant::now());
+        }
+    }
+    let cpu_s = session.running.tree().cpu_seconds().ok();
+    if let Some(after) = ServerCounters::take(session).await {
+        session.run.until_quiet = Some(UntilQuiet {
+            seconds: began.elapsed().as_secs_f64(),
+            cpu_s: cpu_s.zip(cpu_before_s).map(|(now, then)| now - then),
+            server: after.since(&before),
+        });
+    }
+    Ok(())
+}
