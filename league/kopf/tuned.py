@@ -20,9 +20,9 @@ EDGEAPPS = (edgeapp.GROUP, edgeapp.VERSION, edgeapp.PLURAL)
 OURS = f"{edgeapp.OWNER_LABEL},{edgeapp.MANAGED_BY_LABEL}={edgeapp.MANAGER}"
 
 # Python runs on one core: more requests at a time make no work faster.
-WORKERS = 8
-# The watches of EdgeApps, Deployments and Services have one each.
-CONNECTIONS = WORKERS + 3
+WORKERS = 4
+# The watches of EdgeApps, Deployments, Services and CRDs have one each.
+CONNECTIONS = WORKERS + 4
 
 PAGE_ITEMS = 100
 
@@ -51,7 +51,6 @@ async def start(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) -> N
     settings.watching.label_selectors["", "v1", SERVICE.plural] = OURS
     settings.watching.chunk_size = PAGE_ITEMS
     settings.queueing.idle_timeout = 0.1
-    settings.scanning.disabled = True
     settings.persistence.diffbase_storage = NoDiffBase()
 
     # Before the watches: an EdgeApp whose children are not known yet would have them created again.

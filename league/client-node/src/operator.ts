@@ -28,10 +28,7 @@ export async function run({ apps, deployments, services }: Informers, cluster: C
         // A child has the name of its EdgeApp.
         informer.on('change', ({ metadata }) => queue.add(`${metadata?.namespace}/${metadata?.name}`));
     }
-    process.once('SIGTERM', async () => {
-        await queue.stop();
-        process.exit(0);
-    });
+    for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => void queue.stop().then(() => process.exit(0)));
     await Promise.all([started(deployments, 'Deployments'), started(services, 'Services'), started(apps, 'EdgeApps')]);
     queue.start();
     admin.ready = true;

@@ -12,22 +12,13 @@ import {
     PatchStrategy,
     makeInformer,
     setHeaderOptions,
-    type V1Deployment,
-    type V1Service,
+    type KubernetesObject,
+    type ObjectCache,
+    type V1DeleteOptions,
 } from '@kubernetes/client-node';
 
-import {
-    GROUP,
-    MANAGER,
-    PLURAL,
-    VERSION,
-    deploymentChild,
-    serviceChild,
-    type DeploymentObject,
-    type EdgeApp,
-    type ServiceObject,
-    type Status,
-} from '../edgeapp.js';
+import { GROUP, MANAGER, PLURAL, VERSION, deploymentChild, serviceChild } from '../edgeapp.js';
+import type { Body, Child, EdgeApp, Status } from '../edgeapp.js';
 import { run } from '../operator.js';
 import { ApiError, type Children } from '../reconcile.js';
 
@@ -45,55 +36,48 @@ const deployments = makeInformer(config, '/apis/apps/v1/deployments', () => apps
 const services = makeInformer(config, '/api/v1/services', () => coreApi.listServiceForAllNamespaces());
 
 const mergePatch = setHeaderOptions('Content-Type', PatchStrategy.MergePatch);
-const named = ({ metadata: { namespace, name } }: EdgeApp) => ({ namespace, name });
 
-const deploymentRequests: Children = {
-    cached: ({ metadata }) => {
-        const object = deployments.get(metadata.name, metadata.namespace);
-        return object && deploymentChild(object as DeploymentObject);
-    },
-    read: (app) => answer(deploymentChild, appsApi.readNamespacedDeployment(named(app))),
-    create: (app, object) => {
-        const { namespace } = named(app);
-        const body = object as unknown as V1Deployment;
-        return answer(deploymentChild, appsApi.createNamespacedDeployment({ namespace, body, fieldManager: MANAGER }));
-    },
-    patch: (app, body) => {
-        const request = { ...named(app), body, fieldManager: MANAGER };
-        return answer(deploymentChild, appsApi.patchNamespacedDeployment(request, mergePatch));
-    },
-    remove: (app, uid) => done(appsApi.deleteNamespacedDeployment({ ...named(app), body: { preconditions: { uid } } })),
-};
+interface Named {
+    namespace: string;
+    name: string;
+}
 
-const serviceRequests: Children = {
-    cached: ({ metadata }) => {
-        const object = services.get(metadata.name, metadata.namespace);
-        return object && serviceChild(object as ServiceObject);
-    },
-    read: (app) => answer(serviceChild, coreApi.readNamespacedService(named(app))),
-    create: (app, object) => {
-        const { namespace } = named(app);
-        const body = object as unknown as V1Service;
-        return answer(serviceChild, coreApi.createNamespacedService({ namespace, body, fieldManager: MANAGER }));
-    },
-    patch: (app, body) => {
-        const request = { ...named(app), body, fieldManager: MANAGER };
-        return answer(serviceChild, coreApi.patchNamespacedService(request, mergePatch));
-    },
-    remove: (app, uid) => done(coreApi.deleteNamespacedService({ ...named(app), body: { preconditions: { uid } } })),
-};
+/** The methods of a typed API for one kind. */
+interface TypedRequests<T> {
+    read(request: Named): Promise<T>;
+    create(request: { namespace: string; body: T; fieldManager: string }): Promise<T>;
+    patch(request: Named & { body: Body; fieldManager: string }): Promise<T>;
+    remove(request: Named & { body: V1DeleteOptions }): Promise<unknown>;
+}
+
+function children<T extends KubernetesObject>(cache: ObjectCache<T>, see: (object: T) => Child, api: TypedRequests<T>): Children {
+    const fieldManager = MANAGER;
+    return {
+        cached: ({ metadata }) => {
+            const object = cache.get(metadata.name, metadata.namespace);
+            return object && see(object);
+        },
+        read: async (app) => see(await answered(api.read(named(app)))),
+        create: async (app, object) => {
+            const { namespace } = app.metadata;
+            return see(await answered(api.create({ namespace, body: object as unknown as T, fieldManager })));
+        },
+        patch: async (app, body) => see(await answered(api.patch({ ...named(app), body, fieldManager }))),
+        remove: (app, uid) => answered(api.remove({ ...named(app), body: { preconditions: { uid } } })),
+    };
+}
 
 /** The cached object with another status: its resourceVersion is the condition. */
 function writeStatus(app: EdgeApp, status: Status): Promise<unknown> {
     const request = { ...crd, ...named(app), body: { ...app, status }, fieldManager: MANAGER };
-    return done(customApi.replaceNamespacedCustomObjectStatus(request));
+    return answered(customApi.replaceNamespacedCustomObjectStatus(request));
 }
 
-async function answer<T, C>(see: (object: T) => C, request: Promise<unknown>): Promise<C> {
-    return see((await done(request)) as T);
+function named({ metadata: { namespace, name } }: EdgeApp): Named {
+    return { namespace, name };
 }
 
-async function done<T>(request: Promise<T>): Promise<T> {
+async function answered<T>(request: Promise<T>): Promise<T> {
     try {
         return await request;
     } catch (error) {
@@ -113,8 +97,18 @@ function messageOf(body: unknown): string {
 
 const cluster = {
     app: (namespace: string, name: string) => apps.get(name, namespace),
-    deployments: deploymentRequests,
-    services: serviceRequests,
+    deployments: children(deployments, deploymentChild, {
+        read: (request) => appsApi.readNamespacedDeployment(request),
+        create: (request) => appsApi.createNamespacedDeployment(request),
+        patch: (request) => appsApi.patchNamespacedDeployment(request, mergePatch),
+        remove: (request) => appsApi.deleteNamespacedDeployment(request),
+    }),
+    services: children(services, serviceChild, {
+        read: (request) => coreApi.readNamespacedService(request),
+        create: (request) => coreApi.createNamespacedService(request),
+        patch: (request) => coreApi.patchNamespacedService(request, mergePatch),
+        remove: (request) => coreApi.deleteNamespacedService(request),
+    }),
     writeStatus,
 };
 await run({ apps, deployments, services }, cluster);

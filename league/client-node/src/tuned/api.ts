@@ -15,7 +15,7 @@ const TIMEOUT_MS = 30_000;
 export class Api {
     readonly #config: KubeConfig;
     /** The library makes one for each request (kubernetes-client/javascript#2893): each request is a TLS handshake. */
-    readonly #agent = new Agent({ keepAlive: true, timeout: 5000 });
+    readonly #agent = new Agent({ keepAlive: true });
 
     constructor(config: KubeConfig) {
         this.#config = config;

@@ -35,14 +35,11 @@ function children(cache: ListWatch<CachedChild>, root: string, plural: string, s
     };
 }
 
-async function writeStatus(app: EdgeApp, status: Status): Promise<void> {
-    const { namespace, name, uid, resourceVersion } = app.metadata;
+function writeStatus({ metadata }: EdgeApp, status: Status): Promise<unknown> {
+    const { namespace, name, uid, resourceVersion } = metadata;
     const path = `${APPS}/namespaces/${namespace}/${PLURAL}/${name}/status`;
-    const patch = { metadata: { uid, resourceVersion }, status: { ...status, endpoint: status.endpoint ?? null } };
-    const written = pruneApp((await api.patch(path, patch)) as EdgeApp);
-    // Into the cache, unless that has got another object meanwhile. The event of this version is then none.
-    const cached = apps.get(name, namespace);
-    if (cached === app) Object.assign(cached, written);
+    // In a merge patch what is not named stays.
+    return api.patch(path, { metadata: { uid, resourceVersion }, status: { ...status, endpoint: status.endpoint ?? null } });
 }
 
 const cluster = {

@@ -20,7 +20,7 @@ import java.time.Duration;
 public final class Tuned {
 
   /** As many as the other tuned operators: each has a stack and a request under way. */
-  private static final int THREADS = Integer.getInteger("threads", 16);
+  private static final int THREADS = 16;
 
   /** Objects of one page of a list, which is parsed as a whole. */
   static final long PAGE = 100;
