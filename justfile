@@ -92,6 +92,24 @@ bench-examples *ARGS:
         --subject examples/inference_service/subject.toml --subject examples/echo/subject.toml \
         --subjects webapp/example,myservice/example,inference-service/example,echo/example {{ARGS}}
 
+# The league of operator frameworks (docs/league.md) on a real kube-apiserver, with 0 and 500 objects: `just league --out DIR`.
+league *ARGS:
+    cargo run --release -p loadgen -- control-plane build
+    cargo run --release -p loadgen -- bench --control-plane kube --bursts-only \
+        --subject league/kopf/documented.toml --subject league/kopf/tuned.toml \
+        --subject league/java-operator-sdk/documented.toml --subject league/java-operator-sdk/tuned.toml \
+        --subject league/client-node/documented.toml --subject league/client-node/tuned.toml \
+        --subjects tare/none,tare/controller,kube-rs/stock,kube-rs/tuned,controller-runtime/vanilla,controller-runtime/tuned,kopf/documented,kopf/tuned,java-operator-sdk/documented,java-operator-sdk/tuned,client-node/documented,client-node/tuned \
+        {{ARGS}}
+
+# The operators of league/ do their work: the conformance scenario on a simulated server.
+league-conform *ARGS:
+    cargo run --release -p loadgen -- conform \
+        --subject league/kopf/documented.toml --subject league/kopf/tuned.toml \
+        --subject league/java-operator-sdk/documented.toml --subject league/java-operator-sdk/tuned.toml \
+        --subject league/client-node/documented.toml --subject league/client-node/tuned.toml \
+        --subjects kopf/documented,kopf/tuned,java-operator-sdk/documented,java-operator-sdk/tuned,client-node/documented,client-node/tuned {{ARGS}}
+
 # All criterion benches, about ten minutes; their figures and plots go to results/criterion.
 bench-all:
     TARE_CRITERION_RESULTS=results/criterion cargo bench
