@@ -49,7 +49,7 @@ public abstract class ChildResource<R extends HasMetadata>
     }
   }
 
-  /** Applies a child of ours that the selector of the watch does not find: its labels were changed. */
+  /** Applies a child of ours that the watch does not select: its labels were changed. */
   private R takeBack(
       R desired, EdgeApp app, Context<EdgeApp> context, KubernetesClientException refusal) {
     desired.getMetadata().setResourceVersion(null);
@@ -58,7 +58,9 @@ public abstract class ChildResource<R extends HasMetadata>
       throw refusal;
     }
     String uid = app.getMetadata().getUid();
-    if (Collision.controller(existing).filter(owner -> owner.getUid().equals(uid)).isEmpty()) {
+    if (Collision.controller(existing.getMetadata())
+        .filter(owner -> owner.getUid().equals(uid))
+        .isEmpty()) {
       throw new Collision(existing);
     }
     return context.resourceOperations().serverSideApply(desired, eventSource().orElse(null));

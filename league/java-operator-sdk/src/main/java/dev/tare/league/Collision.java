@@ -1,6 +1,7 @@
 package dev.tare.league;
 
 import io.fabric8.kubernetes.api.model.HasMetadata;
+import io.fabric8.kubernetes.api.model.ObjectMeta;
 import io.fabric8.kubernetes.api.model.OwnerReference;
 import java.util.Optional;
 
@@ -15,14 +16,14 @@ public class Collision extends RuntimeException {
             .formatted(
                 child.getKind(),
                 child.getMetadata().getName(),
-                controller(child)
-                    .map(owner -> "belongs to %s \"%s\"".formatted(owner.getKind(), owner.getName()))
+                controller(child.getMetadata())
+                    .map(o -> "belongs to %s \"%s\"".formatted(o.getKind(), o.getName()))
                     .orElse("was not made by this operator")));
   }
 
   /** Who controls an object. */
-  static Optional<OwnerReference> controller(HasMetadata child) {
-    return child.getMetadata().getOwnerReferences().stream()
+  public static Optional<OwnerReference> controller(ObjectMeta child) {
+    return child.getOwnerReferences().stream()
         .filter(owner -> Boolean.TRUE.equals(owner.getController()))
         .findFirst();
   }

@@ -9,8 +9,8 @@ import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Times and failures of reconciles in Prometheus' text format, under the names and in the buckets of
- * every baseline: four per power of two from 2^-16 s to 64 s.
+ * Times and failures of reconciles in Prometheus' text format, under the names and in the buckets
+ * of every baseline: four per power of two from 2^-16 s to 64 s.
  */
 public class ReconcileMetrics implements Metrics {
 

@@ -2,7 +2,7 @@ package dev.tare.league;
 
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 
-/** What is sent to write a status with server-side apply: the identity of an EdgeApp, and the status. */
+/** What server-side apply of a status sends: the identity of an EdgeApp, and the status. */
 public final class StatusPatch {
 
   private StatusPatch() {}

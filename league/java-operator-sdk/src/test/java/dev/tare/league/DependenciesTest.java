@@ -14,7 +14,8 @@ import org.junit.jupiter.api.Test;
 /**
  * Every jar that a subject runs with is in dependencies.sha256, and nothing else is.
  *
- * <p>After a change of versions: {@code (cd target/lib && sha256sum documented/*.jar tuned/*.jar) > dependencies.sha256}.
+ * <p>After a change of versions:
+ * {@code (cd target/lib && sha256sum documented/*.jar tuned/*.jar) > dependencies.sha256}.
  */
 class DependenciesTest {
 

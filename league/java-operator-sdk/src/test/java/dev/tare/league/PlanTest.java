@@ -119,7 +119,7 @@ class PlanTest {
     return withoutNulls(json);
   }
 
-  /** What is null in a plan is absent in an applied object; so are objects that have nothing else. */
+  /** What is null in a plan is absent in an applied object, and so is an object without fields. */
   private static JsonNode withoutNulls(JsonNode json) {
     if (json.isObject()) {
       ObjectNode kept = JSON.createObjectNode();

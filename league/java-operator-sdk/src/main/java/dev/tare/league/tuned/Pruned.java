@@ -1,8 +1,10 @@
 package dev.tare.league.tuned;
 
+import dev.tare.league.Collision;
 import dev.tare.league.EdgeApp;
 import dev.tare.league.Plan;
 import io.fabric8.kubernetes.api.model.Container;
+import io.fabric8.kubernetes.api.model.ContainerPort;
 import io.fabric8.kubernetes.api.model.EnvVar;
 import io.fabric8.kubernetes.api.model.ObjectMeta;
 import io.fabric8.kubernetes.api.model.OwnerReference;
@@ -17,14 +19,15 @@ import io.fabric8.kubernetes.api.model.apps.DeploymentStatus;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.stream.Collectors;
 
 /**
- * What an informer's store keeps of an object. Of a child that is its identity, its owner, how far it
- * has come, and a digest of the fields that the plan decides.
+ * What an informer's store keeps of an object. Of a child that is its identity, how far it has
+ * come, and a digest of the fields that the plan decides, the owner among them.
  *
  * <p>Guarantees: a child that differs from its plan in a planned field has another digest; defaults
  * of the server and the notation of quantities make no difference.
@@ -69,13 +72,13 @@ final class Pruned {
       return metadata.getAnnotations().get(DIGEST);
     }
     DeploymentSpec spec = deployment.getSpec();
-    var planned = new StringBuilder();
-    identity(planned, metadata);
-    planned.append(spec.getReplicas()).append(spec.getSelector().getMatchLabels());
-    planned.append(spec.getTemplate().getMetadata().getLabels().get(Plan.OWNER_LABEL));
+    List<Object> planned = planned(metadata);
+    planned.add(spec.getReplicas());
+    planned.add(spec.getSelector().getMatchLabels());
+    planned.add(spec.getTemplate().getMetadata().getLabels().get(Plan.OWNER_LABEL));
     for (Container container : spec.getTemplate().getSpec().getContainers()) {
       if (Plan.CONTAINER.equals(container.getName())) {
-        container(planned, container);
+        addContainer(planned, container);
       }
     }
     return hash(planned);
@@ -87,12 +90,14 @@ final class Pruned {
     if (metadata.getAnnotations().containsKey(DIGEST)) {
       return metadata.getAnnotations().get(DIGEST);
     }
-    var planned = new StringBuilder();
-    identity(planned, metadata);
-    planned.append(metadata.getLabels().get(Plan.HEADLESS_LABEL));
-    planned.append(Plan.isHeadless(service)).append(new TreeMap<>(service.getSpec().getSelector()));
+    List<Object> planned = planned(metadata);
+    planned.add(metadata.getLabels().get(Plan.HEADLESS_LABEL));
+    planned.add(Plan.isHeadless(service));
+    planned.add(new TreeMap<>(service.getSpec().getSelector()));
     for (ServicePort port : service.getSpec().getPorts()) {
-      planned.append(port.getPort()).append(port.getProtocol()).append(port.getTargetPort());
+      planned.add(port.getPort());
+      planned.add(port.getProtocol());
+      planned.add(port.getTargetPort().getValue());
     }
     return hash(planned);
   }
@@ -113,17 +118,6 @@ final class Pruned {
   private static ObjectMeta identity(ObjectMeta metadata, String digest) {
     ObjectMeta kept = identity(metadata);
     kept.setAnnotations(Map.of(DIGEST, digest));
-    kept.setOwnerReferences(metadata.getOwnerReferences().stream().map(Pruned::owner).toList());
-    return kept;
-  }
-
-  /** What an event source finds the EdgeApp by. */
-  private static OwnerReference owner(OwnerReference owner) {
-    OwnerReference kept = new OwnerReference();
-    kept.setApiVersion(owner.getApiVersion().intern());
-    kept.setKind(owner.getKind().intern());
-    kept.setName(owner.getName());
-    kept.setAdditionalProperties(Map.of());
     return kept;
   }
 
@@ -144,35 +138,36 @@ final class Pruned {
     return kept;
   }
 
-  private static void identity(StringBuilder planned, ObjectMeta metadata) {
-    planned.append(metadata.getLabels().get(Plan.OWNER_LABEL));
-    planned.append(metadata.getLabels().get(Plan.MANAGED_BY_LABEL));
-    for (OwnerReference owner : metadata.getOwnerReferences()) {
-      planned.append(owner.getUid()).append(owner.getController());
-    }
+  private static List<Object> planned(ObjectMeta metadata) {
+    List<Object> planned = new ArrayList<>();
+    planned.add(metadata.getLabels().get(Plan.OWNER_LABEL));
+    planned.add(metadata.getLabels().get(Plan.MANAGED_BY_LABEL));
+    planned.add(Collision.controller(metadata).map(OwnerReference::getUid).orElse(""));
+    return planned;
   }
 
-  private static void container(StringBuilder planned, Container container) {
-    planned.append(container.getImage());
-    container
-        .getPorts()
-        .forEach(port -> planned.append(port.getContainerPort()).append(port.getProtocol()));
+  private static void addContainer(List<Object> planned, Container container) {
+    planned.add(container.getImage());
+    for (ContainerPort port : container.getPorts()) {
+      planned.add(port.getContainerPort());
+      planned.add(port.getProtocol());
+    }
     for (EnvVar variable : container.getEnv()) {
+      planned.add(variable.getName());
       // The server drops an empty value.
-      String value = variable.getValue() == null ? "" : variable.getValue();
-      planned.append(variable.getName()).append('=').append(value).append('\n');
+      planned.add(variable.getValue() == null ? "" : variable.getValue());
     }
     ResourceRequirements resources = container.getResources();
     if (resources != null) {
-      planned.append(amounts(resources.getRequests())).append(amounts(resources.getLimits()));
+      planned.add(amounts(resources.getRequests()));
+      planned.add(amounts(resources.getLimits()));
     }
   }
 
-  private static String amounts(Map<String, Quantity> quantities) {
-    return new TreeMap<>(quantities)
-        .entrySet().stream()
-            .map(entry -> entry.getKey() + "=" + amount(entry.getValue()))
-            .collect(Collectors.joining(","));
+  private static Map<String, String> amounts(Map<String, Quantity> quantities) {
+    Map<String, String> amounts = new TreeMap<>();
+    quantities.forEach((name, quantity) -> amounts.put(name, amount(quantity)));
+    return amounts;
   }
 
   /** 1 and 1000m are the same. */
@@ -180,7 +175,7 @@ final class Pruned {
     return Quantity.getAmountInBytes(quantity).stripTrailingZeros().toPlainString();
   }
 
-  private static String hash(StringBuilder planned) {
+  private static String hash(List<Object> planned) {
     try {
       byte[] text = planned.toString().getBytes(StandardCharsets.UTF_8);
       byte[] digest = MessageDigest.getInstance("SHA-256").digest(text);

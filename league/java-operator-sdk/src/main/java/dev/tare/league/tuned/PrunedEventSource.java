@@ -12,8 +12,8 @@ import java.util.Set;
 import java.util.function.UnaryOperator;
 
 /**
- * Watches the children of one kind: those that bear our label, pruned before they are kept, and
- * found by the name of their EdgeApp, without an index.
+ * Watches the children of one kind: those that bear our label, pruned before they are kept. A child
+ * and its EdgeApp find each other by their name, without an index.
  */
 final class PrunedEventSource<R extends HasMetadata> extends InformerEventSource<R, EdgeApp> {
 
@@ -25,6 +25,8 @@ final class PrunedEventSource<R extends HasMetadata> extends InformerEventSource
             .withLabelSelector(Plan.CHILDREN)
             .withItemStore(new TransformingItemStore<>(prune))
             .withInformerListLimit(Tuned.PAGE)
+            // Also where somebody took the owner reference away.
+            .withSecondaryToPrimaryMapper(child -> Set.of(ResourceID.fromResource(child)))
             .withPrimaryToSecondaryMapper((EdgeApp app) -> Set.of(ResourceID.fromResource(app)))
             .build(),
         context);

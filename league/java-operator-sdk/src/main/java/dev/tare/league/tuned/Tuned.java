@@ -16,7 +16,7 @@ import io.javaoperatorsdk.operator.processing.retry.GenericRetry;
 import java.io.IOException;
 import java.time.Duration;
 
-/** The operator with the published settings that keep its behaviour; README.md names their sources. */
+/** The operator with published settings that keep its behaviour; README.md has their sources. */
 public final class Tuned {
 
   /** As many as the other tuned operators: each has a stack and a request under way. */
