@@ -60,6 +60,7 @@
 //!
 //! | room | |
 //! |---|---|
+//! | [`allocator`] | which allocator the program has; what is free goes back to the kernel |
 //! | [`model`] | objects, keys, revisions and times: types only |
 //! | [`api`] | what an author writes: operator, plan, child, status, errors |
 //! | [`metrics`] | counters, gauges, readiness, and their Prometheus text |
@@ -72,7 +73,7 @@
 //! | [`cache`] | what is retained of idle objects: none, metadata, pruned |
 //! | [`controller`] | the loop that joins these rooms |
 //! | [`free`] | `Controller` with kube's signature: the author's reconcile, requeues, error policy |
-//! | [`app`] | the program around it: command line, CRD, admin port, log, allocator |
+//! | [`app`] | the program around it: command line, CRD, admin port, log |
 //!
 //! Each module uses only those above it. The rooms without a link are private.
 //!
@@ -86,6 +87,7 @@
 #[macro_use]
 mod mutants;
 
+pub mod allocator;
 pub mod api;
 pub mod app;
 pub mod cache;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use kube::api::Api;
 use kube::runtime::watcher;
-use tare_runtime::app::allocator;
+use tare_runtime::allocator;
 use tare_runtime::free::{Config, Controller};
 use tare_runtime::http::client;
 
@@ -39,9 +39,7 @@ async fn run() -> anyhow::Result<()> {
     edgeapp::check_installed(&apps).await?;
 
     let metrics = Arc::new(Metrics::default());
-    let config = Config::default()
-        .concurrency(CONCURRENCY)
-        .trim(allocator::trim);
+    let config = Config::default().concurrency(CONCURRENCY);
     let controller = Controller::new(apps, watcher::Config::default())
         .with_config(config)
         .skip(is_observed);

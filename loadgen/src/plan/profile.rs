@@ -49,6 +49,8 @@ pub struct Timing {
     /// After a restart in a timed run.
     pub timed_restart_s: u64,
     pub deleted_s: u64,
+    /// How long the subject writes nothing until the API server counts as quiet.
+    pub unwritten_s: u64,
     /// How many objects are offered at each rate.
     pub at_rate: AtRate,
     /// How long objects that cannot become healthy are watched.
@@ -108,6 +110,7 @@ impl Timing {
                 restart_s: 4,
                 timed_restart_s: 1,
                 deleted_s: 2,
+                unwritten_s: 2,
                 // Five rates within 20 s for each subject, of the 3 minutes in all.
                 at_rate: AtRate::Seconds(3),
                 unhealthy_s: 30,
@@ -130,6 +133,7 @@ impl Timing {
                 restart_s: TWO_COLLECTIONS_S,
                 timed_restart_s: 5,
                 deleted_s: TWO_COLLECTIONS_S,
+                unwritten_s: 5,
                 at_rate: AtRate::Objects(500),
                 unhealthy_s: 120,
                 update: Extent::Everywhere,

@@ -22,7 +22,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::app::allocator;
+use crate::allocator;
 use crate::metrics::{Build, Metrics};
 
 /// Connections at once that have sent something: a scraper, two probes, a person, and slow ones. Each may have a buffer of

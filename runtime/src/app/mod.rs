@@ -1,7 +1,6 @@
-//! The program around an operator: command line, CRD, admin port, allocator, log.
+//! The program around an operator: command line, CRD, admin port, log.
 
 mod admin;
-pub mod allocator;
 pub mod cli;
 mod crd;
 pub mod front;

@@ -163,7 +163,7 @@ fn main(
     fronts: Vec<Front>,
     arguments: impl IntoIterator<Item = OsString>,
 ) -> ExitCode {
-    crate::app::allocator::init();
+    crate::allocator::init();
     work(name, program, fronts, arguments)
 }
 

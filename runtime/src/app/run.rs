@@ -15,13 +15,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
+use crate::allocator;
 use crate::app::admin::Page;
 use crate::app::cli::{Cluster, LeaseName, Run};
 use crate::app::crd;
 use crate::app::crd::Crd;
 use crate::app::front::{Front, Shared, ended};
 use crate::app::program::Program;
-use crate::app::{admin, allocator, pause, telemetry};
+use crate::app::{admin, pause, telemetry};
 use crate::controller::Config;
 use crate::http::client;
 use crate::http::client::{ClientError, Config as Access};

@@ -10,7 +10,6 @@ const CONCURRENCY: u16 = 32;
 pub struct Config {
     debounce: Duration,
     concurrency: u16,
-    trim: Option<fn()>,
 }
 
 impl Config {
@@ -27,18 +26,6 @@ impl Config {
     pub fn concurrency(mut self, concurrency: u16) -> Self {
         self.concurrency = concurrency;
         self
-    }
-
-    /// Called every few seconds while there is work, and once after the last: to give freed memory back to the kernel, as
-    /// [`allocator::trim`](crate::app::allocator::trim) does. Beyond kube.
-    #[must_use]
-    pub fn trim(mut self, trim: fn()) -> Self {
-        self.trim = Some(trim);
-        self
-    }
-
-    pub(super) fn trimmed_by(&self) -> fn() {
-        self.trim.unwrap_or(|| {})
     }
 
     pub(super) fn merged_for(&self) -> Duration {

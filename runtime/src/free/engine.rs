@@ -22,6 +22,7 @@ use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+use crate::allocator;
 use crate::controller::TrimTimer;
 use crate::free::action::Action;
 use crate::free::config::Config;
@@ -210,7 +211,7 @@ where
         let now_ms = self.now_ms();
         self.queue.wake(now_ms);
         if self.trim_timer.is_due(now_ms) {
-            (self.parts.config.trimmed_by())();
+            allocator::trim();
         }
     }
 

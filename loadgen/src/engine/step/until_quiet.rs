@@ -8,14 +8,13 @@ use std::time::{Duration, Instant};
 use crate::engine::server_counters;
 use crate::engine::server_counters::ServerCounters;
 use crate::engine::session::{Reason, Session};
+use crate::plan::profile::Timing;
 use crate::record::UntilQuiet;
 
-/// The server is quiet when the subject has written nothing for this long.
-const QUIET: Duration = Duration::from_secs(5);
 /// What a subject does without an end is counted for so long.
 const AT_MOST: Duration = Duration::from_secs(120);
 /// Between two looks at the counters.
-const POLL: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_millis(500);
 
 /// From here on it counts.
 pub async fn begin(session: &mut Session<'_>) {
@@ -33,9 +32,10 @@ pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
         return Ok(());
     }
     session.load.say("until the API server is quiet");
+    let quiet = Duration::from_secs(Timing::of(session.setting.profile).unwritten_s);
     let waited = Instant::now();
     let (mut writes, mut since) = (server_counters::writes(session).await, Instant::now());
-    while writes.is_some() && since.elapsed() < QUIET {
+    while writes.is_some() && since.elapsed() < quiet {
         if waited.elapsed() > AT_MOST {
             let s = AT_MOST.as_secs();
             session.run.warnings.push(format!(
