@@ -1,15 +1,7 @@
 package dev.tare.league.tuned;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.tare.league.Admin;
-import dev.tare.league.EdgeApp;
 import dev.tare.league.ReconcileMetrics;
-import io.fabric8.kubernetes.api.model.Service;
-import io.fabric8.kubernetes.api.model.Status;
-import io.fabric8.kubernetes.api.model.apps.Deployment;
-import io.fabric8.kubernetes.client.KubernetesClient;
-import io.fabric8.kubernetes.client.KubernetesClientBuilder;
-import io.fabric8.kubernetes.client.utils.KubernetesSerialization;
 import io.javaoperatorsdk.operator.Operator;
 import io.javaoperatorsdk.operator.processing.event.source.informer.TransformingItemStore;
 import io.javaoperatorsdk.operator.processing.retry.GenericRetry;
@@ -33,7 +25,6 @@ public final class Tuned {
         new Operator(
             overrider ->
                 overrider
-                    .withKubernetesClient(client())
                     .withConcurrentReconciliationThreads(THREADS)
                     .withMetrics(metrics));
     operator.register(
@@ -47,15 +38,5 @@ public final class Tuned {
     operator.installShutdownHook(Duration.ofSeconds(10));
     operator.start();
     Admin.serve(args, operator, metrics);
-  }
-
-  /** A client that loads the model classes in use, and not all that Kubernetes has. */
-  private static KubernetesClient client() {
-    var serialization = new KubernetesSerialization(new ObjectMapper(), false);
-    serialization.registerKubernetesResource(EdgeApp.class);
-    serialization.registerKubernetesResource(Deployment.class);
-    serialization.registerKubernetesResource(Service.class);
-    serialization.registerKubernetesResource(Status.class);
-    return new KubernetesClientBuilder().withKubernetesSerialization(serialization).build();
   }
 }
