@@ -29,10 +29,12 @@ def make(environment: Path, lock: Path) -> None:
         return
     shutil.rmtree(environment, ignore_errors=True)
     venv.create(environment, with_pip=True)
-    python = environment / "bin" / "python"
+    python = str(environment / "bin" / "python")
     # Wheels alone: nothing of a package runs before its hash is known, and no compiler is needed.
-    install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "--only-binary", ":all:"]
-    subprocess.run([python, *install, "--requirement", lock], check=True)
+    pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
+    subprocess.run([*pip, "--require-hashes", "--only-binary", ":all:", "--requirement", str(lock)], check=True)
+    # Also what PYTHONOPTIMIZE=2 loads: else the first start compiles it, which takes time and memory.
+    subprocess.run([python, "-m", "compileall", "-q", "-o", "2", str(environment / "lib")], check=False)
     made_from.write_text(wanted)
 
 

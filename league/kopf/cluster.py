@@ -28,15 +28,13 @@ class Cluster:
     def __init__(self, credentials: kopf.ConnectionInfo, connections: int) -> None:
         self.server = credentials.server.rstrip("/")
         self.namespace = credentials.default_namespace
-        # kopf's own session has no limit. Each TLS connection has a buffer of 256 KiB, in asyncio as in uvloop.
+        # kopf's own session has no limit. Each TLS connection has a buffer of 256 KiB.
         connector = aiohttp.TCPConnector(limit=connections, ssl=credentials.as_ssl_context())
         self.session = aiohttp.ClientSession(connector=connector, headers=credentials.as_http_headers())
 
     def as_login(self) -> kopf.AiohttpSession:
         """For kopf, which closes the session when it is done with it."""
-        return kopf.AiohttpSession(
-            server=self.server, default_namespace=self.namespace, aiohttp_session=self.session
-        )
+        return kopf.AiohttpSession(server=self.server, default_namespace=self.namespace, aiohttp_session=self.session)
 
     async def request(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
         """The answer's JSON."""

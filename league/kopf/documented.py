@@ -21,14 +21,13 @@ import edgeapp
 from edgeapp import DEPLOYMENT, SERVICE, Failure, Kind
 
 EDGEAPPS = (edgeapp.GROUP, edgeapp.VERSION, edgeapp.PLURAL)
-OURS = {edgeapp.OWNER_LABEL: kopf.PRESENT, edgeapp.MANAGED_BY_LABEL: edgeapp.MANAGER}
+OURS: dict[str, Any] = {edgeapp.OWNER_LABEL: kopf.PRESENT, edgeapp.MANAGED_BY_LABEL: edgeapp.MANAGER}
 
-# The default would change the order of variables only: with it, a variable that leaves the spec stays in the list.
+# A plan is a merge patch: a list in it replaces the one that is there.
 MERGE_PATCH = "application/merge-patch+json"
 
 # Between two attempts at what the API server refuses.
 RETRY_S = 10
-
 
 # One client for all handlers, and its connections with it; the tutorial makes one in each handler.
 apps_v1 = functools.cache(kubernetes.client.AppsV1Api)
@@ -45,32 +44,30 @@ class Refused(Exception):
 
 
 @kopf.on.startup()
-def prepare(memo: kopf.Memo, **_: Any) -> None:
+def prepare(memo: Any, **_: Any) -> None:
     # Shared by the handlers of all resources: why an EdgeApp could not be brought about, by uid.
     memo.failures = {}
 
 
 @kopf.index(*EDGEAPPS)
-def edgeapps(namespace: str, name: str, body: kopf.Body, **_: Any) -> Any:
+def edgeapps(namespace: str | None, name: str, body: kopf.Body, **_: Any) -> Any:
     return {(namespace, name): body}
 
 
 @kopf.index("apps", "v1", "deployments", labels=OURS)
-def deployments(namespace: str, name: str, body: kopf.Body, **_: Any) -> Any:
+def deployments(namespace: str | None, name: str, body: kopf.Body, **_: Any) -> Any:
     return {(namespace, name): body}
 
 
 @kopf.index("", "v1", "services", labels=OURS)
-def services(namespace: str, name: str, body: kopf.Body, **_: Any) -> Any:
+def services(namespace: str | None, name: str, body: kopf.Body, **_: Any) -> Any:
     return {(namespace, name): body}
 
 
 @kopf.on.resume(*EDGEAPPS)
 @kopf.on.create(*EDGEAPPS)
 @kopf.on.update(*EDGEAPPS)
-def bring_about(
-    body: kopf.Body, patch: kopf.Patch, memo: kopf.Memo, deployments: Any, services: Any, **_: Any
-) -> None:
+def bring_about(body: kopf.Body, patch: kopf.Patch, memo: Any, deployments: Any, services: Any, **_: Any) -> None:
     """The spec is new, or has changed, or the operator has started."""
     try:
         reconcile(DEPLOYMENT, body, found(deployments, body))
@@ -85,7 +82,7 @@ def bring_about(
 
 
 @kopf.on.event(*EDGEAPPS)
-def edgeapp_changed(type: str, body: kopf.Body, patch: kopf.Patch, memo: kopf.Memo, deployments: Any, **_: Any) -> None:
+def edgeapp_changed(type: str, body: kopf.Body, patch: kopf.Patch, memo: Any, deployments: Any, **_: Any) -> None:
     """Somebody has written the EdgeApp, this operator included: its status may be one of an older Deployment."""
     if type == "DELETED":
         memo.failures.pop(body["metadata"]["uid"], None)
@@ -95,9 +92,7 @@ def edgeapp_changed(type: str, body: kopf.Body, patch: kopf.Patch, memo: kopf.Me
 
 
 @kopf.on.event("apps", "v1", "deployments", labels=OURS)
-def deployment_changed(
-    type: str, body: kopf.Body, memo: kopf.Memo, edgeapps: Any, deployments: Any, **_: Any
-) -> None:
+def deployment_changed(type: str, body: kopf.Body, memo: Any, edgeapps: Any, deployments: Any, **_: Any) -> None:
     app = found(edgeapps, body)
     if app is None:
         return
@@ -106,14 +101,7 @@ def deployment_changed(
         # It tells nothing yet, and whoever created it reports.
         return
     if status := status_patch(app, memo, deployments):
-        meta = app["metadata"]
-        try:
-            custom_objects().patch_namespaced_custom_object_status(
-                *EDGEAPPS[:2], meta["namespace"], EDGEAPPS[2], meta["name"], {"status": status}, _content_type=MERGE_PATCH
-            )
-        except ApiException as error:
-            if error.status != 404:
-                raise
+        write_status(app, status)
 
 
 @kopf.on.event("", "v1", "services", labels=OURS)
@@ -191,13 +179,24 @@ def raise_refusal(error: ApiException) -> None:
         raise error
 
 
-def report(app: kopf.Body, patch: kopf.Patch, memo: kopf.Memo, deployments: Any) -> None:
+def report(app: kopf.Body, patch: kopf.Patch, memo: Any, deployments: Any) -> None:
     """Leaves the status to kopf, which writes it after the handlers."""
     if status := status_patch(app, memo, deployments):
         patch.status.update(status)
 
 
-def status_patch(app: Mapping[str, Any], memo: kopf.Memo, deployments: Any) -> dict[str, Any] | None:
+def write_status(app: Mapping[str, Any], status: dict[str, Any]) -> None:
+    group, version, plural = EDGEAPPS
+    namespace, name = app["metadata"]["namespace"], app["metadata"]["name"]
+    write = custom_objects().patch_namespaced_custom_object_status
+    try:
+        write(group, version, namespace, plural, name, {"status": status}, _content_type=MERGE_PATCH)
+    except ApiException as error:
+        if error.status != 404:
+            raise
+
+
+def status_patch(app: Mapping[str, Any], memo: Any, deployments: Any) -> dict[str, Any] | None:
     deployment = found(deployments, app)
     if deployment is not None and not edgeapp.belongs_to(deployment, app["metadata"]["uid"]):
         deployment = None

@@ -172,9 +172,7 @@ def status(app: Json, seen: Progress, failure: Failure | None = None) -> dict[st
     current = seen.exists and seen.observed_generation >= seen.generation
     # While a pod of the old template is left, nothing tells which of them are ready.
     ready = (
-        current
-        and seen.updated_replicas >= wanted
-        and seen.replicas <= seen.updated_replicas <= seen.ready_replicas
+        current and seen.updated_replicas >= wanted and seen.replicas <= seen.updated_replicas <= seen.ready_replicas
     )
     if failure is not None:
         phase, degraded = "Failed", failure.message
@@ -249,7 +247,7 @@ def _endpoint(app: Json) -> str | None:
         return None
     # A headless Service maps no ports.
     port = spec["port"] if spec.get("headless") else SERVICE_PORT
-    return f'{meta["name"]}.{meta["namespace"]}.svc:{port}'
+    return f"{meta['name']}.{meta['namespace']}.svc:{port}"
 
 
 def _condition(kind: str, holds: bool, reason: str, message: str, generation: int) -> dict[str, Any]:
@@ -293,9 +291,9 @@ _SUFFIXES |= {suffix: Decimal(1000) ** -power for power, suffix in enumerate("mu
 
 def _quantity(text: Any) -> str:
     """The number that a quantity stands for: the API server writes 1000m as 1. What is none stays as it is."""
-    text = str(text)
-    digits = text.rstrip("kKMGTPEimun")
+    written = str(text)
+    digits = written.rstrip("kKMGTPEimun")
     try:
-        return str((Decimal(digits) * _SUFFIXES.get(text[len(digits) :], Decimal(1))).normalize())
+        return str((Decimal(digits) * _SUFFIXES.get(written[len(digits) :], Decimal(1))).normalize())
     except InvalidOperation:
-        return text
+        return written

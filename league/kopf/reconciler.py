@@ -61,6 +61,26 @@ class Known:
     failure: Failure | None = None
     failures: int = 0
 
+    def child(self, kind: Kind) -> Child | None:
+        return self.deployment if kind is DEPLOYMENT else self.service
+
+    def learn(self, kind: Kind, child: Child) -> bool:
+        """Unless something newer is known: an event may overtake the answer to a request. Says whether it is news."""
+        before = self.child(kind)
+        if before is not None and child.version < before.version:
+            return False
+        self._set(kind, child)
+        return child != before
+
+    def forget(self, kind: Kind) -> None:
+        self._set(kind, None)
+
+    def _set(self, kind: Kind, child: Child | None) -> None:
+        if kind is DEPLOYMENT:
+            self.deployment = child
+        else:
+            self.service = child
+
 
 class Reconciler:
     def __init__(self) -> None:
@@ -82,25 +102,25 @@ class Reconciler:
 
     def see_child(self, kind: Kind, body: Any, gone: bool, watched: bool = True) -> None:
         key, known = self._known(body)
-        before, child = get(known, kind), None if gone else child_of(kind, body, watched)
-        if before is not None and version(body) < before.version:
-            return
-        put(known, kind, child)
-        if child != before:
+        before = known.child(kind)
+        if gone and (before is None or version(body) >= before.version):
+            known.forget(kind)
+            self._settle(key, known)
+        elif not gone and known.learn(kind, child_of(kind, body, watched)):
             self._settle(key, known)
 
     def doubt_unwatched(self) -> None:
         """Children that were gone before their watch began: no event tells of their end."""
         for key, known in list(self.known.items()):
             for kind in (DEPLOYMENT, SERVICE):
-                child = get(known, kind)
+                child = known.child(kind)
                 if child is not None and not child.watched:
-                    put(known, kind, None)
+                    known.forget(kind)
                     self._settle(key, known)
 
     def _known(self, body: Any) -> tuple[str, Known]:
         meta = body["metadata"]
-        key = f'{meta["namespace"]}/{meta["name"]}'
+        key = f"{meta['namespace']}/{meta['name']}"
         return key, self.known.setdefault(key, Known())
 
     def _settle(self, key: str, known: Known) -> None:
@@ -158,26 +178,26 @@ class Reconciler:
 
 async def bring_about(cluster: Cluster, known: Known, kind: Kind, app: Any) -> None:
     """Brings one child to its plan. An answer tells of it at once, an event may later."""
-    meta, child = app["metadata"], get(known, kind)
+    meta, child = app["metadata"], known.child(kind)
     plan = kind.plan(meta["name"], app["spec"])
     if child is not None and child.controller != meta["uid"]:
         child = None
     try:
         if child is None:
             if plan is not None:
-                put(known, kind, await create(cluster, kind, app, edgeapp.to_create(plan)))
+                known.learn(kind, await create(cluster, kind, app, edgeapp.to_create(plan)))
         elif plan is None or child.has_no_cluster_ip != edgeapp.has_no_cluster_ip(plan):
             # A Service can neither gain nor give up a cluster IP. Its end brings an event, and that the next one.
             this_one = {"preconditions": {"uid": child.uid}, "propagationPolicy": "Background"}
             await cluster.request("DELETE", path(kind, meta), this_one)
         elif child.fingerprint != kind.fingerprint(edgeapp.to_create(plan)):
-            put(known, kind, child_of(kind, await cluster.patch(path(kind, meta), plan)))
+            known.learn(kind, child_of(kind, await cluster.patch(path(kind, meta), plan)))
     except RequestFailed as error:
         if error.code in REASONS:
             raise Refused(Failure(REASONS[error.code], str(error))) from error
         if error.code == 404:
             # It is gone by now, or the EdgeApp's namespace is.
-            put(known, kind, None)
+            known.forget(kind)
         raise
 
 
@@ -250,17 +270,6 @@ def version(body: Any) -> int:
     compared: https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions
     """
     return int(body["metadata"]["resourceVersion"])
-
-
-def get(known: Known, kind: Kind) -> Child | None:
-    return known.deployment if kind is DEPLOYMENT else known.service
-
-
-def put(known: Known, kind: Kind, child: Child | None) -> None:
-    if kind is DEPLOYMENT:
-        known.deployment = child
-    else:
-        known.service = child
 
 
 def path(kind: Kind, meta: Any, named: bool = True) -> str:

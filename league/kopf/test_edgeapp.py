@@ -80,7 +80,7 @@ class Children(unittest.TestCase):
         self.assertEqual(edgeapp.service_fingerprint(service), before)
 
     def test_what_the_spec_decides_is_a_difference(self) -> None:
-        for kind, before, after in [
+        cases: list[tuple[edgeapp.Kind, dict[str, Any], dict[str, Any]]] = [
             (edgeapp.DEPLOYMENT, {"env": [{"name": "A", "value": "1"}]}, {}),
             (edgeapp.DEPLOYMENT, {"env": [{"name": "A", "value": "1000m"}]}, {"env": [{"name": "A", "value": "1"}]}),
             (edgeapp.DEPLOYMENT, {"resources": {"limits": {"cpu": "1"}}}, {"resources": {"limits": {"cpu": "2"}}}),
@@ -88,11 +88,10 @@ class Children(unittest.TestCase):
             (edgeapp.DEPLOYMENT, {"port": 80}, {"port": 81}),
             (edgeapp.SERVICE, {"port": 80}, {"port": 81}),
             (edgeapp.SERVICE, {"port": 80, "headless": True}, {"port": 80}),
-        ]:
+        ]
+        for kind, before, after in cases:
             with self.subTest(f"{kind.name}: {before} to {after}"):
-                self.assertNotEqual(
-                    kind.fingerprint(planned(kind, **before)), kind.fingerprint(planned(kind, **after))
-                )
+                self.assertNotEqual(kind.fingerprint(planned(kind, **before)), kind.fingerprint(planned(kind, **after)))
 
     def test_equal_quantities_are_equal(self) -> None:
         for one, other in [("1000m", "1"), ("0.5Gi", "512Mi"), ("1e3", "1k"), ("12E", "12000P")]:
@@ -105,13 +104,14 @@ class Children(unittest.TestCase):
                 )
 
     def test_a_cluster_ip_cannot_be_given_up(self) -> None:
-        headless = edgeapp.service_plan("web", app(port=80, headless=True)["spec"])
-        for name, plan, cluster_ip, replaced in [
-            ("headless as planned", headless, "None", False),
-            ("has one and must not", headless, "10.0.0.1", True),
-            ("has none and must", edgeapp.service_plan("web", app(port=80)["spec"]), "None", True),
+        for name, headless, cluster_ip, replaced in [
+            ("headless as planned", True, "None", False),
+            ("has one and must not", True, "10.0.0.1", True),
+            ("has one as planned", False, "10.0.0.1", False),
+            ("has none and must", False, "None", True),
         ]:
             with self.subTest(name):
+                plan = planned(edgeapp.SERVICE, port=80, headless=headless)
                 self.assertEqual(edgeapp.must_be_replaced(plan, {"spec": {"clusterIP": cluster_ip}}), replaced)
 
     def test_a_collision_says_whose_the_child_is(self) -> None:

@@ -24,7 +24,7 @@ WORKERS = 4
 # The watches of EdgeApps, Deployments, Services and CRDs have one each.
 CONNECTIONS = WORKERS + 4
 
-PAGE_ITEMS = 100
+PAGE_ITEMS = 50
 
 # By then every watch has begun.
 DOUBT_S = 30
@@ -46,11 +46,11 @@ class NoDiffBase(kopf.DiffBaseStorage):
 
 
 @kopf.on.startup()
-async def start(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) -> None:
+async def start(settings: kopf.OperatorSettings, memo: Any, **_: Any) -> None:
     settings.watching.label_selectors["apps", "v1", DEPLOYMENT.plural] = OURS
     settings.watching.label_selectors["", "v1", SERVICE.plural] = OURS
     settings.watching.chunk_size = PAGE_ITEMS
-    settings.queueing.idle_timeout = 0.1
+    settings.queueing.idle_timeout = 0.02
     settings.persistence.diffbase_storage = NoDiffBase()
 
     # Before the watches: an EdgeApp whose children are not known yet would have them created again.
@@ -71,7 +71,7 @@ async def login(settings: kopf.OperatorSettings, **_: Any) -> kopf.AiohttpSessio
 
 
 @kopf.on.cleanup()
-async def stop(memo: kopf.Memo, **_: Any) -> None:
+async def stop(memo: Any, **_: Any) -> None:
     for worker in memo.workers:
         worker.cancel()
     await asyncio.gather(*memo.workers, return_exceptions=True)

@@ -54,6 +54,15 @@ const LISTED: &[(&str, &str)] = &[
         "takes minutes; loadgen/tests runs small ones",
     ),
     (
+        "just league*",
+        "builds and measures operators of five languages, for an hour",
+    ),
+    ("cd league/*", "what follows is of another package manager"),
+    (
+        "mvn *",
+        "downloads a framework; just league-conform builds it",
+    ),
+    (
         "loadgen conform*",
         "builds operators; loadgen/tests runs it",
     ),

@@ -380,7 +380,8 @@ function withoutNulls(value: unknown): unknown {
 
 /** JSON with sorted keys, so that equal values have equal texts. */
 function canonical(value: unknown): string {
-    return JSON.stringify(value, (_, field: unknown) =>
-        typeof field === 'object' && field !== null && !Array.isArray(field) ? Object.fromEntries(sorted(field as Record<string, unknown>)) : field,
-    );
+    return JSON.stringify(value, (_, field: unknown) => {
+        const isObject = typeof field === 'object' && field !== null && !Array.isArray(field);
+        return isObject ? Object.fromEntries(sorted(field as Record<string, unknown>)) : field;
+    });
 }

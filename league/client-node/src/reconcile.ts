@@ -12,9 +12,18 @@ import { Again } from './queue.js';
 export class ApiError extends Error {
     constructor(
         readonly code: number,
-        message: string,
+        body: string,
     ) {
-        super(message);
+        super(messageOf(body));
+    }
+}
+
+/** The body of a refusal is the text of a Status, unless something between here and the API server refuses. */
+function messageOf(body: string): string {
+    try {
+        return (JSON.parse(body) as { message: string }).message;
+    } catch {
+        return body;
     }
 }
 

@@ -68,7 +68,7 @@ impl Kubesim {
         let crds = crds.flat_map(|crd| ["--crd".to_owned(), path(crd)]);
         let spec = Spec {
             name: "simulated API server".into(),
-            program: std::env::current_exe().map_err(Error::Program)?,
+            program: own_program().map_err(Error::Program)?,
             args: args.map(str::to_owned).into_iter().chain(crds).collect(),
             env: vec![("GLIBC_TUNABLES".into(), MALLOC.into())],
             folder: None,
@@ -127,4 +127,14 @@ impl Kubesim {
 /// Where the credentials of one user are.
 pub fn kubeconfig_path(dir: &Path, user: &str) -> PathBuf {
     dir.join(format!("{user}.kubeconfig"))
+}
+
+/// This program, also where its file was replaced since it was started.
+fn own_program() -> std::io::Result<PathBuf> {
+    let running = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
+    let program = std::env::current_exe()?;
+    Ok(match program.exists() || !running.exists() {
+        true => program,
+        false => running,
+    })
 }

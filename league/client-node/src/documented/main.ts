@@ -50,7 +50,11 @@ interface TypedRequests<T> {
     remove(request: Named & { body: V1DeleteOptions }): Promise<unknown>;
 }
 
-function children<T extends KubernetesObject>(cache: ObjectCache<T>, see: (object: T) => Child, api: TypedRequests<T>): Children {
+function children<T extends KubernetesObject>(
+    cache: ObjectCache<T>,
+    see: (object: T) => Child,
+    api: TypedRequests<T>,
+): Children {
     const fieldManager = MANAGER;
     return {
         cached: ({ metadata }) => {
@@ -81,17 +85,8 @@ async function answered<T>(request: Promise<T>): Promise<T> {
     try {
         return await request;
     } catch (error) {
-        if (error instanceof ApiException) throw new ApiError(error.code, messageOf(error.body));
+        if (error instanceof ApiException) throw new ApiError(error.code, String(error.body));
         throw error;
-    }
-}
-
-/** The body of a refusal is the text of a Status. */
-function messageOf(body: unknown): string {
-    try {
-        return (JSON.parse(String(body)) as { message: string }).message;
-    } catch {
-        return String(body);
     }
 }
 

@@ -43,7 +43,7 @@ export class Api {
         const headers = { ...options.headers, ...(type ? { 'content-type': type } : {}) };
         const url = new URL(`${this.#config.getCurrentCluster()?.server}${path}`);
         const [code, text] = await exchange(url, { ...options, method, headers, agent: this.#agent }, content);
-        if (code >= 300) throw new ApiError(code, messageOf(text));
+        if (code >= 300) throw new ApiError(code, text);
         return JSON.parse(text);
     }
 }
@@ -60,13 +60,4 @@ function exchange(url: URL, options: RequestOptions, content: unknown): Promise<
         request.on('error', reject);
         request.end(content === undefined ? undefined : JSON.stringify(content));
     });
-}
-
-/** The body of a refusal is a Status. */
-function messageOf(text: string): string {
-    try {
-        return (JSON.parse(text) as { message: string }).message;
-    } catch {
-        return text;
-    }
 }

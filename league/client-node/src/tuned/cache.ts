@@ -48,6 +48,9 @@ export function prunedInformer<O, T extends Cached>(
     return new ListWatch<T>(path, new PruningWatch(config, prune), list, false, selector);
 }
 
+/** Events of other phases have a Status, or an object with nothing but a version. */
+const WITH_OBJECT = new Set(['ADDED', 'MODIFIED', 'DELETED']);
+
 class PruningWatch<O> extends Watch {
     readonly #prune: (object: O) => unknown;
 
@@ -57,8 +60,7 @@ class PruningWatch<O> extends Watch {
     }
 
     override watch(...[path, parameters, onEvent, onEnd]: Parameters<Watch['watch']>): ReturnType<Watch['watch']> {
-        const asObjects = new Set(['ADDED', 'MODIFIED', 'DELETED']);
-        const pruned = (phase: string, object: O) => onEvent(phase, asObjects.has(phase) ? this.#prune(object) : object);
+        const pruned = (phase: string, object: O) => onEvent(phase, WITH_OBJECT.has(phase) ? this.#prune(object) : object);
         return super.watch(path, { ...parameters, allowWatchBookmarks: true }, pruned, onEnd);
     }
 }

@@ -11,7 +11,6 @@ import { run } from '../operator.js';
 import type { Children } from '../reconcile.js';
 import { Api } from './api.js';
 import { pruneApp, pruneChild, prunedInformer, type CachedChild } from './cache.js';
-import { releaseWhenQuiet } from './release.js';
 
 const APPS = `/apis/${GROUP}/${VERSION}`;
 const OURS = `${MANAGED_BY_LABEL}=${MANAGER}`;
@@ -43,12 +42,8 @@ function writeStatus({ metadata }: EdgeApp, status: Status): Promise<unknown> {
     return api.patch(path, { metadata: { uid, resourceVersion }, status: { ...status, endpoint: status.endpoint ?? null } });
 }
 
-const worked = releaseWhenQuiet();
 const cluster = {
-    app: (namespace: string, name: string) => {
-        worked();
-        return apps.get(name, namespace);
-    },
+    app: (namespace: string, name: string) => apps.get(name, namespace),
     deployments: children(deployments, '/apis/apps/v1', 'deployments', deploymentChild),
     services: children(services, '/api/v1', 'services', serviceChild),
     writeStatus,

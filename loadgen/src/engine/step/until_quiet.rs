@@ -13,7 +13,7 @@ use crate::record::UntilQuiet;
 
 /// What a subject does without an end is counted for so long.
 const AT_MOST: Duration = Duration::from_secs(120);
-/// Between two looks at the counters.
+/// Between two looks at the subject.
 const POLL: Duration = Duration::from_millis(500);
 
 /// From here on it counts.
@@ -34,20 +34,24 @@ pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
     session.load.say("until the API server is quiet");
     let quiet = Duration::from_secs(Timing::of(session.setting.profile).unwritten_s);
     let waited = Instant::now();
-    let (mut writes, mut since) = (server_counters::writes(session).await, Instant::now());
-    while writes.is_some() && since.elapsed() < quiet {
+    // The server works for each look at its counters: one at each end of the quiet.
+    let mut writes = server_counters::writes(session).await;
+    while writes.is_some() {
+        let began = Instant::now();
+        while began.elapsed() < quiet {
+            tokio::time::sleep(POLL).await;
+            session.check_alive()?;
+        }
+        let before = std::mem::replace(&mut writes, server_counters::writes(session).await);
+        if before == writes {
+            break;
+        }
         if waited.elapsed() > AT_MOST {
             let s = AT_MOST.as_secs();
             session.run.warnings.push(format!(
                 "it still writes {s} s after the last object was ready: what it costs until the API server is quiet is more"
             ));
             break;
-        }
-        tokio::time::sleep(POLL).await;
-        session.check_alive()?;
-        let now = server_counters::writes(session).await;
-        if now != writes {
-            (writes, since) = (now, Instant::now());
         }
     }
     let cpu_s = session.running.tree().cpu_seconds().ok();
