@@ -133,8 +133,11 @@ pub async fn settle(session: &mut Session<'_>, what: &str, rule: Rule) -> Result
         }
         match state {
             SettleState::Busy => {}
-            // What it writes costs it no CPU that counts, and is work all the same.
-            SettleState::Settled if writes != server_counters::writes(session).await => {
+            // What it writes costs it no CPU that counts, and is work all the same. A quiet that is shorter than the
+            // aftermath has no counters at its begin.
+            SettleState::Settled
+                if writes.is_some() && writes != server_counters::writes(session).await =>
+            {
                 detector.disturbed();
                 (begin, writes) = (None, None);
             }

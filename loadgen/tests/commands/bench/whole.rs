@@ -37,6 +37,7 @@ pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
         assert_eq!(drain["values"]["convergence.censored"], 0);
         assert_eq!(drain["values"]["reconcile.count"], 20);
         assert_eq!(drain["values"]["reconcile.errors"], 0);
+        assert_eq!(drain["values"]["until_quiet.writes_per_object"], 1);
         assert!(
             memory["values"]["memory.settled.rss_bytes"]
                 .as_u64()
@@ -54,6 +55,7 @@ pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
     let notes = summary["notes"].to_string();
     let skipped = "conformance of mock/works not checked: --skip-conformance";
     assert!(notes.contains(skipped), "{notes}");
+    assert!(!notes.contains("did not settle"), "{notes}");
     assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
 
     let path = bench_folder.out().join("summary.json");
