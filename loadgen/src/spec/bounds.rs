@@ -32,9 +32,10 @@ impl Bounds {
 
 impl fmt::Display for Bounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let memory = self
-            .memory_bytes
-            .map(|bytes| format!("{:.1} MB", bytes as f64 / 1e6));
+        let memory = self.memory_bytes.map(|bytes| match bytes as f64 / 1e6 {
+            mb if mb < 100.0 => format!("{mb:.1} MB"),
+            mb => format!("{mb:.0} MB"),
+        });
         let cpu = self.cpu_cores.map(|cores| match cores {
             1.0 => "1 core".to_owned(),
             cores => format!("{cores} cores"),
