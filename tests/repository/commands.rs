@@ -59,6 +59,11 @@ const LISTED: &[(&str, &str)] = &[
     ),
     ("cd league/*", "what follows is of another package manager"),
     (
+        "sh build.sh",
+        "downloads a framework; just league-conform builds it",
+    ),
+    ("npm test", "needs the framework; sh build.sh runs it"),
+    (
         "mvn *",
         "downloads a framework; just league-conform builds it",
     ),
