@@ -5,6 +5,7 @@
 //! to others: the commands themselves, one file each.
 
 pub mod bench;
+pub mod bystanders;
 pub mod check;
 pub mod clean;
 pub(crate) mod command_line;
@@ -60,6 +61,8 @@ pub enum Command {
     Bench(Box<BenchArgs>),
     /// Search for the most objects and the highest rate that an operator manages within a memory limit
     Envelope(Box<envelope::EnvelopeArgs>),
+    /// Measure what an operator pays for Secrets, ConfigMaps and Pods that are not its own
+    Bystanders(bystanders::BystandersArgs),
     /// Check that operators pass the conformance scenario
     Conform(conform::ConformArgs),
     /// Create the objects of a workload on a cluster, report how they converge, and remove them
@@ -87,7 +90,7 @@ pub enum Command {
     Sizing(sizing::SizingArgs),
     /// Compare two folders: what changed from the first to the second
     Compare(compare::CompareArgs),
-    /// List the built-in subjects
+    /// List the built-in subjects, or write files for one of your own
     Subjects(subjects::SubjectsArgs),
     /// List the shipped workloads
     Workloads(workloads::WorkloadsArgs),
@@ -158,6 +161,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Bench(args) => bench::run(*args),
         Command::Envelope(args) => envelope::run(*args),
+        Command::Bystanders(args) => bystanders::run(args),
         Command::Conform(args) => conform::run(args),
         Command::Run(args) => load::run(args),
         Command::Merge(args) => merge::run(args),

@@ -134,9 +134,10 @@ async fn what_has_left_its_parent_and_its_group_is_measured_and_ended_with_the_c
         .await
         .unwrap();
     let tree = Tree::of(parent.pid(), Some(&cgroup));
+    // Half of it: a shell that has read so much never holds less, while what feeds it ends in its own time.
     let is_held = || {
         tree.memory()
-            .is_ok_and(|memory| memory.anon_bytes > 16 * MIB)
+            .is_ok_and(|memory| memory.anon_bytes > 8 * MIB)
     };
     until("its memory is counted", is_held).await;
     parent.terminate(Duration::from_secs(20)).await.unwrap();

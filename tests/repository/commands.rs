@@ -80,6 +80,14 @@ const LISTED: &[(&str, &str)] = &[
         "takes minutes; loadgen/tests runs a small one",
     ),
     (
+        "loadgen bystanders *",
+        "takes minutes; loadgen/tests runs a small one",
+    ),
+    (
+        "loadgen subjects new *",
+        "needs a definition of one's own; loadgen/tests runs it",
+    ),
+    (
         "loadgen merge *",
         "needs records of shards; loadgen/tests runs it",
     ),

@@ -1,9 +1,11 @@
 //! A table of chosen figures for a document: `<!-- loadgen figures: begin FOLDER objects=5000 rows=… subjects=… -->`.
 //!
-//! Guarantees: pure; every figure is one of the tables of the report, with its label and its unit; a name that is not
-//! one is an error that names it. Below the table stands what it was measured on. Leaves to others: the marks (`marks`),
-//! what a figure is (`rows`).
+//! Guarantees: pure; every figure is one of the tables of the report, with its label and its unit, and with the lowest
+//! and the highest of its runs; a name that is not one is an error that names it. Below the table stands what it was
+//! measured on, how many runs are behind it, and after which delay a Deployment was ready; a line whose runs are
+//! more or fewer than the others' says how many. Leaves to others: the marks (`marks`), what a figure is (`rows`).
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use thiserror::Error;
@@ -94,11 +96,15 @@ impl<'a> Excerpt<'a> {
 
     /// One line for each size, or one where the figure has none.
     fn lines(&self, summary: &Summary, row: Row) -> Vec<Vec<String>> {
-        let line = |label: String, row: Row, objects: usize| {
+        let line = |mut label: String, row: Row, objects: usize| {
+            let own = self.counts(row, &[objects]);
+            if !own.is_empty() && own != self.all_counts() {
+                label.push_str(&format!(", {}", times(&own)));
+            }
             let cells = self
                 .subjects
                 .iter()
-                .map(|subject| row.cell(subject, objects));
+                .map(|subject| row.cell_with_spread(subject, objects));
             std::iter::once(label).chain(cells).collect()
         };
         if row.kind.is_none() {
@@ -137,8 +143,12 @@ impl<'a> Excerpt<'a> {
         let version = environment.kubernetes_version.as_deref();
         let cores = environment.machine.cores;
         format!(
-            "{}; {}{}, {}, {}{}, commit {}. MB are 1,000,000 bytes. Data: [{}]({}).",
+            "{}{}; {}{}, {}, {}{}, commit {}. MB are 1,000,000 bytes. Data: [{}]({}).",
             self.runs(),
+            match summary.scenario.ready_delay_ms {
+                0 => String::new(),
+                ms => format!("; a Deployment is ready {ms} ms after it was created"),
+            },
             version.map_or(String::new(), |version| format!(
                 "Kubernetes {} on ",
                 version.trim_start_matches('v')
@@ -153,24 +163,41 @@ impl<'a> Excerpt<'a> {
         )
     }
 
-    /// How many valid runs are behind a figure.
+    /// How many runs are behind the figures of a row, each number once.
+    fn counts(&self, row: Row, sizes: &[usize]) -> BTreeSet<usize> {
+        let of = |subject: &Subject| {
+            let sizes = sizes.iter().map(|size| row.values(subject, *size).len());
+            sizes.collect::<Vec<usize>>()
+        };
+        let counts = self.subjects.iter().flat_map(|subject| of(subject));
+        counts.filter(|count| *count > 0).collect()
+    }
+
+    fn all_counts(&self) -> BTreeSet<usize> {
+        let rows = self.rows.iter();
+        rows.flat_map(|row| self.counts(*row, &self.sizes))
+            .collect()
+    }
+
     fn runs(&self) -> String {
-        let kinds = self.rows.iter().filter_map(|row| row.kind);
-        let counts = kinds.flat_map(|kind| {
-            let cells = self.subjects.iter().flat_map(move |subject| {
-                self.sizes.iter().map(move |size| (*subject, kind, *size))
-            });
-            cells.map(|(subject, kind, size)| {
-                subject.runs_of(kind, size).filter(|run| run.valid).count()
-            })
-        });
-        let counts: Vec<usize> = counts.filter(|count| *count > 0).collect();
-        match (counts.iter().min(), counts.iter().max()) {
-            (Some(1), Some(1)) => "One run each".to_owned(),
-            (Some(least), Some(most)) if least == most => format!("Medians of {least} runs"),
-            (Some(least), Some(most)) => format!("Medians of {least} to {most} runs"),
-            _ => "No valid runs".to_owned(),
+        let counts = self.all_counts();
+        match counts.last() {
+            Some(1) => "One run each".to_owned(),
+            Some(_) => format!(
+                "Medians of {}, with the lowest and the highest",
+                times(&counts)
+            ),
+            None => "No valid runs".to_owned(),
         }
+    }
+}
+
+/// How many runs: 3 runs, 2 to 4 runs.
+fn times(counts: &BTreeSet<usize>) -> String {
+    match (counts.first(), counts.last()) {
+        (Some(1), Some(1)) => "1 run".to_owned(),
+        (Some(least), Some(most)) if least != most => format!("{least} to {most} runs"),
+        (_, most) => format!("{} runs", most.unwrap_or(&0)),
     }
 }
 
@@ -218,6 +245,28 @@ mod tests {
             "| binary, MB | 2.50 |",
             "One run each; kube-apiserver with etcd, 2026-11-21",
             "(results/mine/report.md)",
+        ] {
+            assert!(text.contains(want), "{want} not in {text}");
+        }
+    }
+
+    #[test]
+    fn the_spread_stands_in_the_cell_and_the_number_of_runs_where_it_differs() {
+        let run = |n, mb: f64| {
+            let run = Run::without_figures(Kind::Memory, 20, n, vec![]);
+            run.with("memory.settled.rss_bytes", mb * 1e6)
+        };
+        let last = run(3, 3.5).with("memory.settled.peak_bytes", 5e6);
+        let mut summary = sample(vec![run(1, 3.0), run(2, 3.25), last]);
+        summary.scenario.ready_delay_ms = 2_000;
+        let options = ["rows=memory.settled.rss_bytes,memory.settled.peak_bytes"];
+        let text = Excerpt::of(&summary, &options)
+            .expect("known")
+            .markdown(&summary, Path::new("results/mine"));
+        for want in [
+            "| RSS settled, MB, 3 runs | 3.25 (3.00 to 3.50) |",
+            "| RSS peak until settled, MB, 1 run | 5.00 |",
+            "Medians of 1 to 3 runs, with the lowest and the highest; a Deployment is ready 2000 ms after it was created;",
         ] {
             assert!(text.contains(want), "{want} not in {text}");
         }

@@ -50,6 +50,8 @@ enum Behaviour {
     HotLoop,
     /// Observes every object, and keeps a megabyte for each.
     Holds,
+    /// Observes every object, and keeps all Secrets that it finds at its start.
+    KeepsSecrets,
     /// Says that it is ready at once, and observes every object from two seconds later on.
     Standby,
 }
@@ -127,6 +129,9 @@ async fn reconcile(args: MockArgs) -> anyhow::Result<ExitCode> {
         reconciled,
         held: Mutex::default(),
     };
+    if args.behaviour == Behaviour::KeepsSecrets {
+        mock.keep_secrets().await?;
+    }
     if args.behaviour == Behaviour::Standby {
         tokio::time::sleep(STANDBY).await;
     }
@@ -187,6 +192,14 @@ impl Mock {
         }
     }
 
+    /// As a cache of the whole cluster does.
+    async fn keep_secrets(&self) -> anyhow::Result<()> {
+        let secrets = self.cluster.text("/api/v1/secrets").await?;
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.insert("secrets".to_owned(), secrets.into_bytes());
+        Ok(())
+    }
+
     /// Each write is an event, which brings the next one.
     async fn write_again(&self, owner: Owner) -> anyhow::Result<()> {
         if self.behaviour != Behaviour::HotLoop || owner.metadata.name == CANARY {
@@ -221,7 +234,11 @@ impl Mock {
         } = owner.metadata;
         match self.behaviour {
             _ if name == CANARY => {}
-            Behaviour::Works | Behaviour::HotLoop | Behaviour::Holds | Behaviour::Standby => {}
+            Behaviour::Works
+            | Behaviour::HotLoop
+            | Behaviour::Holds
+            | Behaviour::KeepsSecrets
+            | Behaviour::Standby => {}
             Behaviour::Hangs => return Ok(()),
             Behaviour::Dies | Behaviour::DiesAtOnce => {
                 anyhow::bail!("the mock subject dies at {name}, as asked for")

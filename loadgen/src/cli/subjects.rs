@@ -1,8 +1,10 @@
-//! `loadgen subjects`: the operators under test that loadgen knows without a file.
+//! `loadgen subjects`: the operators under test that loadgen knows without a file, and files for others (`new`).
+
+mod new;
 
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use crate::report::Table;
@@ -10,10 +12,19 @@ use crate::spec::subject;
 use crate::spec::subject::{Language, Measured, Subject};
 
 #[derive(Args, Clone, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct SubjectsArgs {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Print JSON in place of the table
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum Command {
+    /// Write a subject and a workload for an operator of your own, from the definition of its kind
+    New(new::NewArgs),
 }
 
 /// A subject, as `--json` prints it.
@@ -26,6 +37,9 @@ struct Line<'a> {
 }
 
 pub fn run(args: SubjectsArgs) -> anyhow::Result<ExitCode> {
+    if let Some(Command::New(args)) = args.command {
+        return new::run(args);
+    }
     let subjects = subject::built_in()?;
     if args.json {
         let lines: Vec<Line<'_>> = subjects.iter().map(line).collect();

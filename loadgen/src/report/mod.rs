@@ -12,6 +12,7 @@ pub mod chart;
 mod circumstances;
 mod csv;
 pub mod envelope;
+pub mod foreign_cost;
 pub mod junit;
 pub mod limits;
 mod memory;

@@ -6,11 +6,10 @@
 use std::collections::BTreeSet;
 
 use crate::metric::Shown;
-use crate::metric::statistics::median;
 use crate::plan::cell::Kind;
 use crate::record::{Record, Restart};
 use crate::report::rows::{RESTARTED, Row};
-use crate::report::table::{Table, figure, grouped};
+use crate::report::table::{Table, grouped, spread};
 use crate::report::{Section, rows};
 
 /// The figures of the subject, after the number of restarts.
@@ -65,27 +64,4 @@ fn table(record: &Record, objects: usize, whose: &str, columns: &[Row]) -> Table
         &header,
         subjects.map(|s| line(s.subject.id())).collect(),
     )
-}
-
-/// The median; with the range where there is one.
-fn spread(values: &[f64]) -> String {
-    let typical = figure(median(values));
-    let least = figure(values.iter().copied().reduce(f64::min));
-    let most = figure(values.iter().copied().reduce(f64::max));
-    match least == most {
-        true => typical,
-        false => format!("{typical} ({least} to {most})"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_range_is_shown_where_there_is_one() {
-        assert_eq!(spread(&[]), "–");
-        assert_eq!(spread(&[4.0, 4.001]), "4.00");
-        assert_eq!(spread(&[4.2, 4.0, 4.1]), "4.10 (4.00 to 4.20)");
-    }
 }

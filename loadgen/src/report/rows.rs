@@ -10,7 +10,7 @@ use crate::metric::statistics::median;
 use crate::metric::{Metric, Shown};
 use crate::plan::cell::Kind;
 use crate::record::summary::{Run, Subject, Summary};
-use crate::report::table::{Table, figure};
+use crate::report::table::{Table, figure, spread};
 
 /// Every run of the cell failed or is invalid; the section of runs says why.
 const INVALID: &str = "invalid";
@@ -95,12 +95,35 @@ impl Row {
         value.map(|value| value / self.metric.divisor)
     }
 
+    /// The figure of each valid run of a subject at a size, in the unit of the label.
+    pub fn values(&self, subject: &Subject, objects: usize) -> Vec<f64> {
+        let Some(kind) = self.kind else {
+            return Vec::new();
+        };
+        let valid = subject.runs_of(kind, objects).filter(|run| run.valid);
+        let values = valid.filter_map(|run| run.value(self.name()));
+        values.map(|value| value / self.metric.divisor).collect()
+    }
+
     /// The same as a cell of a table.
     pub fn cell(&self, subject: &Subject, objects: usize) -> String {
-        let value = self.value(subject, objects);
-        let text = match value {
-            Some(below) if below < 0.0 => format!("none measurable ({})", figure(value)),
-            _ => figure(value),
+        self.worded(subject, objects, figure(self.value(subject, objects)))
+    }
+
+    /// The same with the lowest and the highest of the runs.
+    pub fn cell_with_spread(&self, subject: &Subject, objects: usize) -> String {
+        let text = match self.values(subject, objects)[..] {
+            [] => figure(self.value(subject, objects)),
+            ref values => spread(values),
+        };
+        self.worded(subject, objects, text)
+    }
+
+    /// A figure with what has to be said of it.
+    fn worded(&self, subject: &Subject, objects: usize, text: String) -> String {
+        let text = match self.value(subject, objects) {
+            Some(below) if below < 0.0 => format!("none measurable ({text})"),
+            _ => text,
         };
         let Some(kind) = self.kind else {
             return text;

@@ -2,6 +2,8 @@
 //!
 //! Guarantees: pure; the same cells in both. Leaves to others: what is in the cells.
 
+use crate::metric::statistics::median;
+
 /// A table; the first column is text. Others are right-aligned, unless they have words only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
@@ -96,6 +98,17 @@ pub fn figure(value: Option<f64>) -> String {
     }
 }
 
+/// The median; with the lowest and the highest where they differ.
+pub fn spread(values: &[f64]) -> String {
+    let typical = figure(median(values));
+    let least = figure(values.iter().copied().reduce(f64::min));
+    let most = figure(values.iter().copied().reduce(f64::max));
+    match least == most {
+        true => typical,
+        false => format!("{typical} ({least} to {most})"),
+    }
+}
+
 /// Three digits, or all of them before the point.
 pub fn amount(value: f64) -> String {
     if value >= 1_000.0 {
@@ -137,6 +150,13 @@ mod tests {
             header: row(["", "a/b", "c"]),
             rows: vec![row(["RSS, MB", "4.10", "56.1"]), row(["größe", "–", "1|2"])],
         }
+    }
+
+    #[test]
+    fn a_range_is_shown_where_there_is_one() {
+        assert_eq!(spread(&[]), "–");
+        assert_eq!(spread(&[4.0, 4.001]), "4.00");
+        assert_eq!(spread(&[4.2, 4.0, 4.1]), "4.10 (4.00 to 4.20)");
     }
 
     #[test]

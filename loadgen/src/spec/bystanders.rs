@@ -99,6 +99,11 @@ impl Changed {
     }
 }
 
+/// The kinds that can be asked for.
+pub fn plurals() -> [&'static str; 3] {
+    KINDS.map(|(plural, _, _)| plural)
+}
+
 /// Reads `secrets=300,configmaps=300`.
 ///
 /// # Errors
@@ -106,7 +111,7 @@ impl Changed {
 pub fn parse(text: &str) -> Result<Vec<Bystanders>, String> {
     let mut all: Vec<Bystanders> = Vec::new();
     for part in text.split(',').map(str::trim) {
-        let known = KINDS.map(|(plural, _, _)| plural);
+        let known = plurals();
         let one = part.split_once('=').and_then(|(kind, objects)| {
             let objects = objects.parse().ok().filter(|n| (1..=MOST).contains(n))?;
             let kind = known.contains(&kind).then(|| kind.to_owned())?;

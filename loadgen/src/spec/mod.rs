@@ -6,6 +6,7 @@ pub mod bounds;
 pub mod bystanders;
 pub mod control_plane;
 pub mod operator;
+pub mod outline;
 pub mod rate;
 pub mod shard;
 pub mod step;

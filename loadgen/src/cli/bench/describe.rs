@@ -74,7 +74,7 @@ pub struct Measured<'a> {
 }
 
 /// What was typed, without the folder of the program, as a shell takes it.
-fn command_line() -> String {
+pub fn command_line() -> String {
     let program = match command_line::program() {
         by_cargo if by_cargo.starts_with("cargo ") => by_cargo,
         _ => "loadgen".to_owned(),

@@ -9,6 +9,7 @@
 
 pub mod difference;
 pub mod figures;
+pub mod foreign;
 pub mod other_schema;
 pub mod plan;
 pub mod raw;
@@ -22,6 +23,7 @@ use std::path::Path;
 use crate::record::evidence::origin::{ORIGIN, Origin};
 use crate::record::evidence::sums::Difference;
 use crate::record::evidence::{EXPERIMENT, Error, Evidence};
+use crate::record::foreign_cost::FOREIGN_COST;
 use crate::report::validate;
 use crate::report::verify::other_schema::OtherSchema;
 
@@ -70,6 +72,9 @@ pub fn verify(evidence: &Evidence) -> Result<Findings, validate::Error> {
             origin: Some(evidence.read_json(ORIGIN)?),
             ..by_hash(evidence)?
         });
+    }
+    if evidence.path(FOREIGN_COST).is_file() {
+        return Ok(foreign::check(evidence, by_hash(evidence)?)?);
     }
     if let Some(other) = OtherSchema::of(evidence) {
         return Ok(Findings {

@@ -6,6 +6,7 @@
 //! control-plane build`).
 
 mod bench_folder;
+mod bystanders;
 mod disturbed;
 mod envelope;
 mod evidence;
@@ -35,6 +36,8 @@ macro_rules! scenarios {
 }
 
 const SIMULATED: &[Scenario] = scenarios![
+    bystanders::what_a_secret_of_somebody_else_costs_is_told_for_each_kind,
+    bystanders::a_start_that_fails_is_a_line_and_exit_code_1,
     whole::a_tiny_bench_ends_with_a_report_that_can_be_rebuilt,
     whole::subjects_that_die_or_hang_are_failed_runs_with_their_log_tail,
     whole::a_subject_that_fails_the_conformance_scenario_is_not_measured,
@@ -51,6 +54,7 @@ const SIMULATED: &[Scenario] = scenarios![
     outside::a_shipped_workload_is_measured_in_an_empty_folder,
     outside::a_cluster_is_given_load_from_an_empty_folder,
     outside::the_worked_example_of_the_documentation_is_measured,
+    outside::an_operator_of_ones_own_is_measured_with_three_commands,
     outside::what_needs_sources_is_refused_with_the_ways_out,
     files_alone::an_operator_of_files_alone_is_benched_run_checked_and_reported,
     restarts::every_restart_is_recorded_with_what_it_costs_the_server,

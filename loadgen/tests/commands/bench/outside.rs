@@ -82,7 +82,7 @@ pub fn a_cluster_is_given_load_from_an_empty_folder() {
     let folder = EmptyFolder::new("run");
     std::fs::write(
         folder.path().join("crds"),
-        folder.said("workloads webapp --crds"),
+        folder.said("workloads edgeapp --crds"),
     )
     .expect("writable");
     let mut kubesim = folder.command("kubesim --users owner --crd crds --dir .");
@@ -207,4 +207,55 @@ pub fn a_control_plane_is_found_by_its_variable() {
     let output = output.expect("loadgen starts");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     folder.said("verify out");
+}
+
+/// The third command is a bench of a program that somebody has: here of loadgen's mock.
+pub fn an_operator_of_ones_own_is_measured_with_three_commands() {
+    let folder = EmptyFolder::new("new");
+    let crds = folder.said("workloads edgeapp --crds");
+    std::fs::write(folder.path().join("crd.yaml"), crds).expect("writable");
+    let said = folder.said("subjects new web --crd crd.yaml");
+    let written = [
+        "web.toml",
+        "web/workload.toml",
+        "web/object.yaml",
+        "web/crd.yaml",
+    ];
+    for file in written {
+        assert!(
+            said.contains(file) && folder.path().join(file).is_file(),
+            "{said}"
+        );
+    }
+    let linted = folder.said("lint ./web");
+    assert!(!linted.contains("FAIL"), "{linted}");
+    // The program is the one thing that a definition does not tell.
+    let file = folder.path().join("web.toml");
+    let subject = std::fs::read_to_string(&file).expect("written");
+    let own = format!(
+        "command = \"{LOADGEN}\"\nargs = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--workload\", \"{{folder}}/web\"]"
+    );
+    let described = subject.lines().map(|line| match line {
+        line if line.starts_with("command = \"./web\"") => own.as_str(),
+        line if line.starts_with("args = ") => "",
+        line => line,
+    });
+    let described = described.collect::<Vec<_>>().join("\n");
+    std::fs::write(file, described).expect("writable");
+    folder.said("lint web.toml");
+    folder.said(
+        "bench --subject web.toml --subjects web/mine --objects 5 --bursts-only --skip-conformance --attempts 1 \
+         --profile quick --out out",
+    );
+    let summary = folder.path().join("out/summary.json");
+    let summary = std::fs::read_to_string(summary).expect("a summary");
+    assert!(summary.contains("\"convergence.drain_s\""), "{summary}");
+
+    let again = folder.loadgen("subjects new web --crd crd.yaml");
+    assert_eq!(again.status.code(), Some(2));
+    let why = "error: web.toml is there already; choose another name, or remove it\n";
+    assert_eq!(text(&again.stderr), why);
+    let none = folder.loadgen("subjects new other --crd web.toml");
+    assert_eq!(none.status.code(), Some(2), "{}", text(&none.stderr));
+    assert!(!folder.path().join("other.toml").exists());
 }
