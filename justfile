@@ -76,10 +76,10 @@ house:
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
-# The Go baselines: format, vet, tests. No cluster needed.
+# The rivals in Go: format, vet, tests. No cluster needed.
 test-go:
-    test -z "$(gofmt -l baselines/controller-runtime)"
-    cd baselines/controller-runtime && go vet ./... && go test ./... && GOEXPERIMENT=jsonv2 go test ./internal/storeless
+    test -z "$(gofmt -l league/controller-runtime)"
+    cd league/controller-runtime && go vet ./... && go test ./... && GOEXPERIMENT=jsonv2 go test ./internal/storeless
 
 # Measures tare/none and kube-rs/stock on the simulated API server; `just bench --help` for more.
 bench *ARGS:
@@ -92,10 +92,10 @@ bench-examples *ARGS:
         --subject examples/inference_service/subject.toml --subject examples/echo/subject.toml \
         --subjects webapp/example,myservice/example,inference-service/example,echo/example {{ARGS}}
 
-# The league of operator frameworks (docs/league.md) on a real kube-apiserver, with 0 and 500 objects: `just league --out DIR`.
+# The league of operator frameworks (docs/league.md) on a real kube-apiserver, with 0 and 500 objects, ready after two seconds: `just league --out DIR`.
 league *ARGS:
     cargo run --release -p loadgen -- control-plane build
-    cargo run --release -p loadgen -- bench --control-plane kube --bursts-only \
+    cargo run --release -p loadgen -- bench --control-plane kube --bursts-only --ready-delay-ms 2000 \
         --subject league/kopf/documented.toml --subject league/kopf/tuned.toml \
         --subject league/java-operator-sdk/documented.toml --subject league/java-operator-sdk/tuned.toml \
         --subject league/client-node/documented.toml --subject league/client-node/tuned.toml \

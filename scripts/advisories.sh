@@ -35,7 +35,7 @@ check() {
 }
 
 check "Rust" github.com cargo-deny --log-level warn check advisories
-for module in controlplane controlplane/node baselines/controller-runtime; do
+for module in controlplane controlplane/node league/controller-runtime; do
     check "Go, $module" vuln.go.dev govulncheck -C "$module" ./...
 done
 for one in "${skipped[@]}"; do

@@ -41,8 +41,8 @@ IDLE_LOAD = 0.7
 IDLE_WITHIN_S = 600
 # What a commit may change between two parts of a campaign, and the one file of it that is part of loadgen.
 NOT_BUILT = ("results/", "docs/", "tests/", "loadgen/tests/", "benches/", ".ci/", "scripts/campaign.py", "README.md",
-             "CHANGELOG.md", "CONTRIBUTING.md", "deploy/README.md", "baselines/controller-runtime/README.md",
-             "baselines/kube-rs/README.md", "baselines/tare-controller/README.md")
+             "CHANGELOG.md", "CONTRIBUTING.md", "deploy/README.md", "league/controller-runtime/README.md",
+             "league/kube-rs/README.md", "league/tare-controller/README.md")
 CLAIMS = "results/claims.toml"
 # Exit code of `cargo test` when a case failed, and also when it does not compile.
 CASES_FAILED = 101

@@ -1,7 +1,7 @@
 """What becomes of an EdgeApp: its children and its status, as JSON.
 
 Guarantees: pure, no I/O and no clock; the plan is that of every other operator for EdgeApps, which the fixtures in
-`baselines/fixtures` tell. Leaves to others: owner references, requests, and when to send them.
+`league/fixtures` tell. Leaves to others: owner references, requests, and when to send them.
 """
 
 import hashlib

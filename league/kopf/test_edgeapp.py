@@ -7,7 +7,7 @@ from typing import Any
 
 import edgeapp
 
-FIXTURES = Path(__file__).parent / "../../baselines/fixtures"
+FIXTURES = Path(__file__).parent / "../fixtures"
 
 
 def as_planned(plan: Any) -> Any:

@@ -1,4 +1,4 @@
-//! What EdgeApps become, written down as JSON in `baselines/fixtures/`, so that baselines in other
+//! What EdgeApps become, written down as JSON in `league/fixtures/`, so that operators in other
 //! languages are held to the very plan that Tare carries out.
 //!
 //! `TARE_WRITE_FIXTURES=1 cargo test --test repository plan_fixtures` writes the files anew.
@@ -114,7 +114,7 @@ fn cases() -> Vec<Case> {
 
 #[test]
 fn fixtures_on_disk_are_what_edgeapps_become() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("baselines/fixtures");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("league/fixtures");
     let write = std::env::var_os("TARE_WRITE_FIXTURES").is_some();
     let mut expected: Vec<PathBuf> = Vec::new();
     for case in cases() {

@@ -6,7 +6,7 @@ use std::process::Command;
 /// Documents with tables that follow from folders of results.
 const DOCUMENTS: [&str; 7] = [
     "README.md",
-    "baselines/controller-runtime/README.md",
+    "league/controller-runtime/README.md",
     "deploy/README.md",
     "docs/claims.md",
     "docs/design-notes/memory.md",

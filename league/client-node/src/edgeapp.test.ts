@@ -6,7 +6,7 @@ import { test } from 'node:test';
 
 import * as edgeapp from './edgeapp.js';
 
-const FIXTURES = new URL('../../../baselines/fixtures/', import.meta.url);
+const FIXTURES = new URL('../../fixtures/', import.meta.url);
 
 interface Fixture {
     owner: { namespace: string; name: string; generation: number; observedGeneration: number; spec: edgeapp.Spec };

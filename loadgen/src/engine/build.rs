@@ -220,14 +220,14 @@ mod tests {
         }
         subjects.extend([own, wrapped]);
         let commands = commands(&subjects, &workspace, |_| "1a2b3c".to_owned());
-        let commit = "tare.dev/baselines/controller-runtime/internal/version.commit=1a2b3c";
+        let commit = "tare.dev/league/controller-runtime/internal/version.commit=1a2b3c";
         let go = |name: &str, package: &str, env: &str, flags: &str| {
             let program = format!("/w/target/dist/controller-runtime-{name}");
             (
                 format!(
                     "env CGO_ENABLED=0 {env}go build -buildvcs=false {flags}-X {commit} -o {program} ./cmd/{package}"
                 ),
-                "/w/baselines/controller-runtime".to_owned(),
+                "/w/league/controller-runtime".to_owned(),
             )
         };
         let (plain, stripped) = ("-ldflags ", "-trimpath -ldflags -s -w ");

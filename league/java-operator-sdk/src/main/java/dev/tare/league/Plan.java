@@ -30,7 +30,7 @@ import java.util.stream.Stream;
  *
  * <p>Guarantees: pure; a child has only fields that the operator manages, since server-side apply
  * takes ownership of all that is sent; a transition time moves only when the status of its
- * condition does. Plans what baselines/fixtures say.
+ * condition does. Plans what league/fixtures say.
  */
 public final class Plan {
 

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.TestFactory;
 
 class PlanTest {
 
-  private static final Path FIXTURES = Path.of("../../baselines/fixtures");
+  private static final Path FIXTURES = Path.of("../fixtures");
   private static final ObjectMapper JSON = new ObjectMapper();
 
   /** What the Rust operator plans, which writes the fixtures, is what is planned here. */
