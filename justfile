@@ -95,7 +95,7 @@ bench-examples *ARGS:
 # The league of operator frameworks (docs/league.md) on a real kube-apiserver, with 0 and 500 objects, ready after two seconds: `just league --out DIR`.
 league *ARGS:
     cargo run --release -p loadgen -- control-plane build
-    cargo run --release -p loadgen -- bench --control-plane kube --bursts-only --ready-delay-ms 2000 \
+    cargo run --release -p loadgen -- bench --control-plane kube --bursts-only --ready-delay-ms 2000 --target x86_64-unknown-linux-musl \
         --subject league/kopf/documented.toml --subject league/kopf/tuned.toml \
         --subject league/java-operator-sdk/documented.toml --subject league/java-operator-sdk/tuned.toml \
         --subject league/client-node/documented.toml --subject league/client-node/tuned.toml \

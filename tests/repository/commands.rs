@@ -62,6 +62,10 @@ const LISTED: &[(&str, &str)] = &[
         "sh build.sh",
         "downloads a framework; just league-conform builds it",
     ),
+    (
+        "python3 build.py *",
+        "downloads a framework; just league-conform builds it",
+    ),
     ("npm test", "needs the framework; sh build.sh runs it"),
     (
         "mvn *",
