@@ -22,7 +22,7 @@ pub const FIGURES: Marks = Marks("figures");
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum Error {
     #[error(
-        "{0:?} is no option of figures; there are objects=N,M, rows=NAME,NAME and subjects=A,B"
+        "{0:?} is no option of figures; there are objects=N,M, rows=NAME,NAME, subjects=A,B and lines=subjects"
     )]
     Option(String),
     #[error("rows= is missing: name figures of the report, such as rows=memory.settled.rss_bytes")]
@@ -40,6 +40,8 @@ pub struct Excerpt<'a> {
     rows: Vec<Row>,
     sizes: Vec<usize>,
     subjects: Vec<&'a Subject>,
+    /// A line for each subject and a column for each figure, in place of the other way round.
+    is_turned: bool,
 }
 
 impl<'a> Excerpt<'a> {
@@ -49,10 +51,11 @@ impl<'a> Excerpt<'a> {
         let measured = sizes(summary);
         let mut chosen = measured.last().copied().into_iter().collect::<Vec<usize>>();
         let mut subjects: Vec<&Subject> = summary.subjects.iter().collect();
+        let mut is_turned = false;
         for option in options {
             let unknown = || Error::Option((*option).to_owned());
-            let (name, values) = option.split_once('=').ok_or_else(unknown)?;
-            let values = values.split(',');
+            let (name, value) = option.split_once('=').ok_or_else(unknown)?;
+            let values = value.split(',');
             match name {
                 "rows" => {
                     let row = |name: &str| Row::named(name).ok_or(Error::Row(name.to_owned()));
@@ -62,6 +65,7 @@ impl<'a> Excerpt<'a> {
                     let size = |value: &str| size(value, &measured);
                     chosen = values.map(size).collect::<Result<_, _>>()?;
                 }
+                "lines" if value == "subjects" => is_turned = true,
                 "subjects" => {
                     let subject = |id: &str| subject(summary, id);
                     subjects = values.map(subject).collect::<Result<_, _>>()?;
@@ -75,6 +79,7 @@ impl<'a> Excerpt<'a> {
                 rows,
                 sizes: chosen,
                 subjects,
+                is_turned,
             }),
         }
     }
@@ -82,14 +87,17 @@ impl<'a> Excerpt<'a> {
     /// The table and the line below it. `link` leads from the document to the folder.
     pub fn markdown(&self, summary: &Summary, link: &Path) -> String {
         let header = self.subjects.iter().map(|subject| subject.id());
+        let header: Vec<String> = std::iter::once(String::new()).chain(header).collect();
+        let figures = self.rows.iter();
+        let rows: Vec<Vec<String>> = figures.flat_map(|row| self.lines(summary, *row)).collect();
+        let (header, rows) = match self.is_turned {
+            true => turned(header, rows),
+            false => (header, rows),
+        };
         let table = Table {
             title: String::new(),
-            header: std::iter::once(String::new()).chain(header).collect(),
-            rows: self
-                .rows
-                .iter()
-                .flat_map(|row| self.lines(summary, *row))
-                .collect(),
+            header,
+            rows,
         };
         format!("{}\n{}\n", table.markdown_rows(), self.below(summary, link))
     }
@@ -192,6 +200,17 @@ impl<'a> Excerpt<'a> {
     }
 }
 
+/// Lines as columns, and columns as lines.
+fn turned(header: Vec<String>, rows: Vec<Vec<String>>) -> (Vec<String>, Vec<Vec<String>>) {
+    let lines: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();
+    let columns = lines.first().map_or(0, Vec::len);
+    let mut turned = (0..columns).map(|column| {
+        let cells = lines.iter().filter_map(|line| line.get(column).cloned());
+        cells.collect::<Vec<String>>()
+    });
+    (turned.next().unwrap_or_default(), turned.collect())
+}
+
 /// How many runs: 3 runs, 2 to 4 runs.
 fn times(counts: &BTreeSet<usize>) -> String {
     match (counts.first(), counts.last()) {
@@ -270,6 +289,20 @@ mod tests {
         ] {
             assert!(text.contains(want), "{want} not in {text}");
         }
+    }
+
+    #[test]
+    fn subjects_may_be_lines_and_figures_columns() {
+        let summary = summary();
+        let options = [
+            "rows=memory.settled.rss_bytes,binary_bytes",
+            "lines=subjects",
+        ];
+        let text = Excerpt::of(&summary, &options)
+            .expect("known")
+            .markdown(&summary, Path::new("results/mine"));
+        let want = "|  | RSS settled, MB | binary, MB |\n| --- | ---: | ---: |\n| tare/none | 3.00 | 2.50 |\n";
+        assert!(text.starts_with(want), "{text}");
     }
 
     #[test]

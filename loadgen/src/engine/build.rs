@@ -5,7 +5,7 @@
 //! a log and its tail is shown. Leaves to others: where it is built (`workspace`), and starting it.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tare_procstat::process::{Process, Spec};
 
@@ -162,17 +162,25 @@ pub async fn build(
             clear_env: false,
             log: log.to_owned(),
         };
+        let (begun, before) = (Instant::now(), log_bytes(log));
         let mut process = Process::spawn(spec).await.map_err(run)?;
         let status = loop {
             if let Some(status) = process.exited().map_err(run)? {
                 break status;
             }
-            let last = process.last_log_lines(1).pop().unwrap_or_default();
-            // Go says nothing while it builds.
-            progress.step(&match last.trim() {
-                "" => format!("still building: {words}"),
-                last => format!("building: {last}"),
-            });
+            // What another command has said before is in the same log, and Go says nothing while it builds.
+            let last = (log_bytes(log) > before)
+                .then(|| process.last_log_lines(1).pop())
+                .flatten();
+            let last = without_colours(last.as_deref().unwrap_or_default());
+            let says = match last.trim() {
+                "" => &words,
+                last => last,
+            };
+            progress.step(&format!(
+                "building, {} s: {says}",
+                begun.elapsed().as_secs()
+            ));
             tokio::time::sleep(Duration::from_millis(200)).await;
         };
         if !status.success() {
@@ -188,10 +196,33 @@ pub async fn build(
     Ok(())
 }
 
+fn log_bytes(log: &Path) -> u64 {
+    std::fs::metadata(log).map_or(0, |file| file.len())
+}
+
+/// A line without the escape sequences that colour it: `ESC [`, numbers, a letter.
+fn without_colours(line: &str) -> String {
+    let mut plain = String::new();
+    let mut parts = line.split("\u{1b}[");
+    plain.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+        plain.extend(rest.chars().skip(1));
+    }
+    plain
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::spec::subject::built_in;
+
+    #[test]
+    fn a_line_of_a_build_has_no_colours() {
+        let line = "[\u{1b}[1;34mINFO\u{1b}[m] Scanning \u{1b}[0;32mfor\u{1b}[0m projects";
+        assert_eq!(without_colours(line), "[INFO] Scanning for projects");
+        assert_eq!(without_colours("Größe"), "Größe");
+    }
 
     #[test]
     fn each_subject_is_built_by_itself() {

@@ -171,7 +171,7 @@ impl Timing {
     pub const fn says(settle: Profile) -> Option<&'static str> {
         match settle {
             Profile::Quick => Some(
-                "profile quick: memory is sampled after 10 s without events (1 s at start, 4 s after a restart, 2 s after deletion), not after 240 s; caches and allocators may release memory later, and a subject in Go counts as not settled, because its collector runs every 2 minutes; each rate is offered for 3 s, not with 500 objects",
+                "profile quick: memory is sampled after 10 s without events (1 s at start, 4 s after a restart, 2 s after deletion), not after 240 s; caches and allocators may release memory later, and a subject in Go counts as not settled, because its collector runs every 2 minutes (V8 and the JVM collect when they allocate, so what they settle at is partly chance); each rate is offered for 3 s, not with 500 objects",
             ),
             Profile::Standard => Some(
                 "profile standard: an update of all objects and their deletion are measured only in the first repeat at the largest size",

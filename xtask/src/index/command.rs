@@ -33,7 +33,8 @@ pub fn run(args: IndexArgs) -> anyhow::Result<ExitCode> {
     let text =
         std::fs::read_to_string(&path).map_err(|error| Usage(format!("{shown}: {error}")))?;
     let index = index::of(&args.dir)?;
-    let updated = INDEX.replace(&text, None, &index.markdown).ok_or_else(|| {
+    let content = index.markdown + &index.digest;
+    let updated = INDEX.replace(&text, None, &content).ok_or_else(|| {
         let (begin, end) = (INDEX.begin(None), INDEX.end());
         Usage(format!(
             "{shown}: no lines {begin:?} and {end:?}; add them where the index belongs"

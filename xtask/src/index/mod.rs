@@ -2,7 +2,8 @@
 //!
 //! Guarantees: every folder has a line, in the order of their names. A folder that holds folders of benches, and no bench
 //! itself, has a line for each of them instead. What a folder does not say is a dash. The same folders give the same
-//! text. Nothing is written.
+//! text. Nothing is written. One digest stands for all that was measured: published where nobody can change it later, it
+//! shows a change of any folder.
 //! Leaves to others: where the text goes (`command`), what `verify` looks at.
 
 pub mod command;
@@ -17,6 +18,7 @@ use anyhow::Context;
 use crate::index::facts::Facts;
 use crate::index::page::Entry;
 use loadgen::error::Usage;
+use loadgen::record::evidence::sums::{SUMS, sha256, sha256_of};
 use loadgen::record::evidence::{EXPERIMENT, Evidence};
 use loadgen::report::verify;
 
@@ -31,6 +33,8 @@ const PAGES: [&str; 3] = ["report.md", "restarts.md", "README.md"];
 pub struct Index {
     /// The table, as Markdown.
     pub markdown: String,
+    /// Below the table: a digest over the hashes of all folders; empty where there are none.
+    pub digest: String,
     /// The page for people.
     pub html: String,
 }
@@ -77,7 +81,39 @@ pub fn of(results: &Path) -> anyhow::Result<Index> {
         });
     }
     let html = page::page(results, &entries)?;
-    Ok(Index { markdown, html })
+    let digest = digest(results)?;
+    Ok(Index {
+        markdown,
+        digest,
+        html,
+    })
+}
+
+/// What `find . -name SHA256SUMS | LC_ALL=C sort | xargs sha256sum | sha256sum` prints in the folder.
+fn digest(results: &Path) -> anyhow::Result<String> {
+    let mut lines = Vec::new();
+    let mut folders = vec![".".to_owned()];
+    while let Some(folder) = folders.pop() {
+        let within = below(&results.join(&folder))?;
+        folders.extend(within.iter().map(|inner| format!("{folder}/{inner}")));
+        let name = format!("{folder}/{SUMS}");
+        let sums = results.join(&name);
+        if sums.is_file() {
+            let hash = sha256(&sums).with_context(|| format!("cannot read {}", sums.display()))?;
+            lines.push((name, hash));
+        }
+    }
+    lines.sort();
+    let lines = lines.iter().map(|(name, hash)| format!("{hash}  {name}\n"));
+    let text: String = lines.collect();
+    Ok(match text.is_empty() {
+        true => String::new(),
+        false => format!(
+            "\nAll of it has one digest, `{}`: what `find . -name SHA256SUMS | LC_ALL=C sort | xargs sha256sum | sha256sum` prints in \
+             this folder. The notes of a release have it too.\n",
+            sha256_of(text.as_bytes())
+        ),
+    })
 }
 
 fn line(cells: &[String]) -> String {

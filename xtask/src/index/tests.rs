@@ -168,3 +168,25 @@ fn a_folder_of_a_command_says_where_it_comes_from() {
         ]
     );
 }
+
+/// As the command that stands beside it prints it.
+#[test]
+fn one_digest_stands_for_the_hashes_of_all_folders() {
+    let results = Results::new("digest")
+        .with("b/SHA256SUMS", "2  x\n")
+        .with("a/SHA256SUMS", "1  x\n")
+        .with("a/inner/SHA256SUMS", "3  x\n");
+    let digest = of(&results.0).expect("an index").digest;
+    let command = "find . -name SHA256SUMS | LC_ALL=C sort | xargs sha256sum | sha256sum";
+    assert!(digest.contains(command), "{digest}");
+    let printed = std::process::Command::new("sh")
+        .args(["-c", command])
+        .current_dir(&results.0)
+        .output()
+        .expect("sh starts");
+    let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
+    let hash = printed.split(' ').next().expect("a hash");
+    assert!(hash.len() == 64 && digest.contains(hash), "{digest} {hash}");
+    let none = Results::new("no-digest").with("a/report.md", "");
+    assert_eq!(of(&none.0).expect("an index").digest, "");
+}

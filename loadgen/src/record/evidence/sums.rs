@@ -153,6 +153,11 @@ pub fn sha256(path: &Path) -> io::Result<String> {
     Ok(hex(&hasher.finalize()))
 }
 
+/// SHA-256 of a text, in hexadecimal digits.
+pub fn sha256_of(text: &[u8]) -> String {
+    hex(&Sha256::digest(text))
+}
+
 /// A digest, or the first bytes of one, in hexadecimal digits.
 pub fn hex(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
