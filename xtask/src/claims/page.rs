@@ -93,7 +93,16 @@ fn of_folder(folder: &Path) -> anyhow::Result<Vec<Value>> {
     if OtherSchema::of(&evidence).is_some() {
         let mut summary: Value = evidence.read_json(report::SUMMARY)?;
         let published = summary["claims"].take();
-        return Ok(serde_json::from_value(published)?);
+        let mut published: Vec<Value> = serde_json::from_value(published)?;
+        // Those that have left the list since are judged no more.
+        let listed = claims::listed()?;
+        published.retain(|claim| {
+            let is_this = |(name, source): &(String, String)| {
+                claim["claim"] == name.as_str() && claim["source"] == source.as_str()
+            };
+            listed.iter().any(is_this)
+        });
+        return Ok(published);
     }
     let record = report::read(&evidence)?;
     let judged = claims::judged(&summarise(&record), &record);
