@@ -119,7 +119,8 @@ fn chosen(args: &BystandersArgs) -> Result<Subject, Usage> {
         return Subject::from_file(file).map_err(usage);
     }
     let real = args.control_plane.is_ours_and_real();
-    let found = subject::select(Some(&[args.subject.clone()]), &[], real).map_err(usage)?;
+    let found =
+        subject::select(Some(std::slice::from_ref(&args.subject)), &[], real).map_err(usage)?;
     found.into_iter().next().ok_or_else(|| {
         Usage(format!(
             "{}: no subject; loadgen subjects lists them, and a file ends in .toml",

@@ -100,8 +100,8 @@ impl ForeignCost {
 
     /// The same with what its runs say.
     pub fn with_runs(mut self, runs: &[Run]) -> Self {
-        let versions = runs.iter().filter_map(|run| run.kubernetes_version.clone());
-        self.kubernetes_version = versions.last();
+        let mut versions = runs.iter().filter_map(|run| run.kubernetes_version.clone());
+        self.kubernetes_version = versions.next_back();
         let start = |offer: &String| {
             let offered = |run: &&Run| self.offer(run.cell.repeat) == Some(offer.as_str());
             let own: Vec<&Run> = runs.iter().filter(offered).collect();

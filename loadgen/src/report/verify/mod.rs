@@ -74,7 +74,7 @@ pub fn verify(evidence: &Evidence) -> Result<Findings, validate::Error> {
         });
     }
     if evidence.path(FOREIGN_COST).is_file() {
-        return Ok(foreign::check(evidence, by_hash(evidence)?)?);
+        return foreign::check(evidence, by_hash(evidence)?);
     }
     if let Some(other) = OtherSchema::of(evidence) {
         return Ok(Findings {
