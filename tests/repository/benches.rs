@@ -238,7 +238,7 @@ fn the_newest_go_figures_of_a_real_control_plane_stand_beside_ours() {
 fn the_published_results_can_be_read() {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("results");
     let published = Published::read(&results).expect("readable");
-    let [_, claimed] = published.beside(&restarted(5_000));
+    let [_, claimed] = published.beside(&restarted(10_000));
     assert!(
         claimed.starts_with("Go, claimed, not measured: "),
         "{claimed}"

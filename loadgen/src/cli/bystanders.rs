@@ -2,7 +2,7 @@
 //!
 //! Guarantees: each start has a control plane of its own, with the foreign objects there before the operator; what was
 //! measured is kept after Ctrl-C. Leaves to others: the steps of a start (`plan::course`), what they mean
-//! (`record::foreign_cost`).
+//! (`metric::foreign_cost`).
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,12 +16,12 @@ use crate::cli::bench::{choice, describe};
 use crate::engine::workspace::Workspace;
 use crate::engine::{Place, Setting, build, session};
 use crate::error::{Usage, no_folder};
+use crate::metric::foreign_cost::{FOREIGN_COST, ForeignCost};
 use crate::plan::cell::{Cell, Kind};
 use crate::plan::course::Asked;
 use crate::plan::profile::Profile;
 use crate::record::Run;
 use crate::record::evidence::Evidence;
-use crate::record::foreign_cost::{FOREIGN_COST, ForeignCost};
 use crate::report::foreign_cost as report;
 use crate::spec::bounds;
 use crate::spec::bounds::Bounds;

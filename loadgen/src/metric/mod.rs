@@ -19,6 +19,7 @@ pub mod change;
 pub mod compare;
 pub mod convergence;
 pub mod envelope;
+pub mod foreign_cost;
 pub mod judge;
 pub mod knee;
 pub mod limits;

@@ -6,7 +6,6 @@
 pub mod conformance;
 pub mod envelope;
 pub mod evidence;
-pub mod foreign_cost;
 pub mod histogram;
 pub mod latency;
 pub mod machine_use;

@@ -1,9 +1,9 @@
 //! What foreign objects cost an operator, as a table and as a badge.
 //!
 //! Guarantees: pure; a start that failed stands in the table with its reason, and the badge then claims nothing. Leaves to
-//! others: the figures (`record::foreign_cost`).
+//! others: the figures (`metric::foreign_cost`).
 
-use crate::record::foreign_cost::{ForeignCost, ForeignStart};
+use crate::metric::foreign_cost::{ForeignCost, ForeignStart};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::title;
 use crate::spec::bystanders;

@@ -1,8 +1,8 @@
 //! Whether the figures of `loadgen bystanders` follow from the runs beside them.
 
+use crate::metric::foreign_cost::{FOREIGN_COST, ForeignCost};
 use crate::record::Run;
 use crate::record::evidence::Evidence;
-use crate::record::foreign_cost::{FOREIGN_COST, ForeignCost};
 use crate::report::validate;
 use crate::report::verify::{Findings, Problem};
 

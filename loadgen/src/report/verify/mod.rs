@@ -20,10 +20,10 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
+use crate::metric::foreign_cost::FOREIGN_COST;
 use crate::record::evidence::origin::{ORIGIN, Origin};
 use crate::record::evidence::sums::Difference;
 use crate::record::evidence::{EXPERIMENT, Error, Evidence};
-use crate::record::foreign_cost::FOREIGN_COST;
 use crate::report::validate;
 use crate::report::verify::other_schema::OtherSchema;
 
