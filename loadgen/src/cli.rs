@@ -17,6 +17,7 @@ pub mod doctor;
 pub mod envelope;
 pub mod kubesim;
 pub mod lint;
+pub mod means;
 pub mod merge;
 pub mod metrics;
 pub mod mock_subject;

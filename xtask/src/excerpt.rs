@@ -89,7 +89,9 @@ impl<'a> Excerpt<'a> {
         let header = self.subjects.iter().map(|subject| subject.id());
         let header: Vec<String> = std::iter::once(String::new()).chain(header).collect();
         let figures = self.rows.iter();
-        let rows: Vec<Vec<String>> = figures.flat_map(|row| self.lines(summary, *row)).collect();
+        let counts = self.all_counts();
+        let lines = figures.flat_map(|row| self.lines(summary, *row, &counts));
+        let rows: Vec<Vec<String>> = lines.collect();
         let (header, rows) = match self.is_turned {
             true => turned(header, rows),
             false => (header, rows),
@@ -99,14 +101,18 @@ impl<'a> Excerpt<'a> {
             header,
             rows,
         };
-        format!("{}\n{}\n", table.markdown_rows(), self.below(summary, link))
+        format!(
+            "{}\n{}\n",
+            table.markdown_rows(),
+            self.below(summary, link, &counts)
+        )
     }
 
-    /// One line for each size, or one where the figure has none.
-    fn lines(&self, summary: &Summary, row: Row) -> Vec<Vec<String>> {
+    /// One line for each size, or one where the figure has none; `counts` are the runs behind all figures.
+    fn lines(&self, summary: &Summary, row: Row, counts: &BTreeSet<usize>) -> Vec<Vec<String>> {
         let line = |mut label: String, row: Row, objects: usize| {
             let own = self.counts(row, &[objects]);
-            if !own.is_empty() && own != self.all_counts() {
+            if !own.is_empty() && own != *counts {
                 label.push_str(&format!(", {}", times(&own)));
             }
             let cells = self
@@ -146,13 +152,13 @@ impl<'a> Excerpt<'a> {
         }
     }
 
-    fn below(&self, summary: &Summary, link: &Path) -> String {
+    fn below(&self, summary: &Summary, link: &Path, counts: &BTreeSet<usize>) -> String {
         let environment = &summary.environment;
         let version = environment.kubernetes_version.as_deref();
         let cores = environment.machine.cores;
         format!(
             "{}{}; {}{}, {}, {}{}, commit {}. MB are 1,000,000 bytes. Data: [{}]({}).",
-            self.runs(),
+            runs(counts),
             match summary.scenario.ready_delay_ms {
                 0 => String::new(),
                 ms => format!("; a Deployment is ready {ms} ms after it was created"),
@@ -186,17 +192,16 @@ impl<'a> Excerpt<'a> {
         rows.flat_map(|row| self.counts(*row, &self.sizes))
             .collect()
     }
+}
 
-    fn runs(&self) -> String {
-        let counts = self.all_counts();
-        match counts.last() {
-            Some(1) => "One run each".to_owned(),
-            Some(_) => format!(
-                "Medians of {}, with the lowest and the highest",
-                times(&counts)
-            ),
-            None => "No valid runs".to_owned(),
-        }
+fn runs(counts: &BTreeSet<usize>) -> String {
+    match counts.last() {
+        Some(1) => "One run each".to_owned(),
+        Some(_) => format!(
+            "Medians of {}, with the lowest and the highest",
+            times(counts)
+        ),
+        None => "No valid runs".to_owned(),
     }
 }
 

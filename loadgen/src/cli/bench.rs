@@ -15,14 +15,13 @@ pub mod resume;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
 use tare_procstat::MemoryCgroup;
-use tare_procstat::temp_dir::TempDir;
 
 use crate::cli::bench::args::BenchArgs;
+use crate::cli::means;
+use crate::cli::means::Means;
 use crate::engine;
 use crate::engine::build;
 use crate::engine::conformance;
@@ -43,7 +42,6 @@ use crate::spec::workload::Workload;
 use crate::target::Source;
 use crate::target::context::Target;
 use crate::target::existing::ExistingCluster;
-use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
 
 pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
@@ -65,10 +63,7 @@ pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     if args.dry_run {
         return dry_run::run(&args, &plan, &workload);
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
+    let runtime = means::runtime()?;
     let source = runtime.block_on(source(&args, &mut workload, &mut plan))?;
     let folder = folder(&args).map_err(no_folder)?;
     runtime.block_on(measure(args, plan, workspace, workload, source, folder))
@@ -82,8 +77,11 @@ async fn measure(
     source: Source,
     folder: Folder,
 ) -> anyhow::Result<ExitCode> {
-    let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
-    let progress = Arc::new(Progress::default());
+    let Means {
+        stop,
+        progress,
+        temp_dir,
+    } = Means::gather()?;
     let evidence = folder.evidence;
     if !args.no_build {
         let log = evidence.path("logs/build.log");
@@ -93,8 +91,6 @@ async fn measure(
             () = stop.requested() => return Ok(interrupted(&progress, "while building; nothing was measured")),
         }
     }
-    let temp_dir = TempDir::create(&std::env::temp_dir(), "loadgen")
-        .context("cannot make a folder for credentials; set TMPDIR")?;
     let place = Place {
         source,
         workspace: &workspace,

@@ -6,13 +6,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use anyhow::Context;
 use clap::Args;
-use tare_procstat::temp_dir::TempDir;
 
 use crate::cli::bench::{choice, describe};
+use crate::cli::means;
+use crate::cli::means::Means;
 use crate::engine::workspace::Workspace;
 use crate::engine::{Place, Setting, build, session};
 use crate::error::{Usage, no_folder};
@@ -31,8 +30,6 @@ use crate::spec::subject;
 use crate::spec::subject::Subject;
 use crate::spec::workload::Workload;
 use crate::target::Source;
-use crate::terminal::interrupt::Interrupt;
-use crate::terminal::progress::Progress;
 
 #[derive(Args, Clone, Debug)]
 pub struct BystandersArgs {
@@ -93,8 +90,7 @@ pub fn run(args: BystandersArgs) -> anyhow::Result<ExitCode> {
         return Err(Usage(why.into()).into());
     };
     let mut subject = chosen(&args)?;
-    let workload = choice::of(&subject).map_err(|e| usage(&e))?;
-    choice::prepare(&mut subject, &workload).map_err(|e| usage(&e))?;
+    let workload = choice::alone(&mut subject, None)?;
     let workspace = Workspace::find()
         .and_then(|found| found.for_target(args.target.as_deref()))
         .map_err(|e| usage(&e))?;
@@ -103,10 +99,7 @@ pub fn run(args: BystandersArgs) -> anyhow::Result<ExitCode> {
         workspace.can_build(&subjects).map_err(|e| usage(&e))?;
     }
     let evidence = Evidence::create_new(args.out.as_deref(), "bystanders").map_err(no_folder)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
+    let runtime = means::runtime()?;
     runtime.block_on(measure(
         args, source, subjects, workload, workspace, evidence,
     ))
@@ -137,10 +130,11 @@ async fn measure(
     workspace: Workspace,
     evidence: Evidence,
 ) -> anyhow::Result<ExitCode> {
-    let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
-    let progress = Arc::new(Progress::default());
-    let temp_dir = TempDir::create(&std::env::temp_dir(), "loadgen")
-        .context("cannot make a folder for credentials; set TMPDIR")?;
+    let Means {
+        stop,
+        progress,
+        temp_dir,
+    } = Means::gather()?;
     let [subject] = &subjects;
     let run_machine = describe::run_machine();
     let profile = args.profile.unwrap_or(match args.is_simulated() {

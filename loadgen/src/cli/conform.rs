@@ -5,14 +5,13 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
 use clap::Args;
-use tare_procstat::temp_dir::TempDir;
 
 use crate::cli::bench::{choice, describe};
+use crate::cli::means;
+use crate::cli::means::Means;
 use crate::engine::conformance;
 use crate::engine::conformance::STEP_DEADLINE;
 use crate::engine::workspace::Workspace;
@@ -26,8 +25,6 @@ use crate::spec::subject;
 use crate::spec::subject::Subject;
 use crate::spec::workload::Workload;
 use crate::target::Source;
-use crate::terminal::interrupt::Interrupt;
-use crate::terminal::progress::Progress;
 
 #[derive(Args, Clone, Debug)]
 pub struct ConformArgs {
@@ -86,10 +83,7 @@ pub fn run(args: ConformArgs) -> anyhow::Result<ExitCode> {
             .map_err(|e| usage(&e))?;
     }
     let evidence = Evidence::create_new(args.out.as_deref(), "conform").map_err(no_folder)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
+    let runtime = means::runtime()?;
     runtime.block_on(check(args, source, subjects, workspace, evidence))
 }
 
@@ -106,10 +100,11 @@ async fn check(
     workspace: Workspace,
     evidence: Evidence,
 ) -> anyhow::Result<ExitCode> {
-    let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
-    let progress = Arc::new(Progress::default());
-    let temp_dir = TempDir::create(&std::env::temp_dir(), "loadgen")
-        .context("cannot make a folder for credentials; set TMPDIR")?;
+    let Means {
+        stop,
+        progress,
+        temp_dir,
+    } = Means::gather()?;
     let Chosen {
         subjects,
         workloads,

@@ -5,14 +5,13 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
 use clap::Args;
-use tare_procstat::temp_dir::TempDir;
 
 use crate::cli::bench::{choice, describe};
+use crate::cli::means;
+use crate::cli::means::Means;
 use crate::engine::workspace::Workspace;
 use crate::engine::{Place, Setting, build, session};
 use crate::error::{Usage, no_folder};
@@ -28,11 +27,8 @@ use crate::spec::bounds::Bounds;
 use crate::spec::control_plane::ControlPlane;
 use crate::spec::subject;
 use crate::spec::subject::Subject;
-use crate::spec::workload;
 use crate::spec::workload::Workload;
 use crate::target::Source;
-use crate::terminal::interrupt::Interrupt;
-use crate::terminal::progress::Progress;
 
 /// The answer lies within this part of the first size that does not hold.
 const PRECISION: f64 = 0.1;
@@ -98,26 +94,14 @@ pub fn run(args: EnvelopeArgs) -> anyhow::Result<ExitCode> {
         return Err(Usage(why.into()).into());
     };
     let mut subject = chosen(&args)?;
-    let workload = match &args.workload {
-        Some(named) => workload::find(named, None),
-        None => choice::of(&subject),
-    };
-    let workload = workload.map_err(|e| usage(&e))?;
-    if args.workload.is_some() {
-        let default = workload::default().map_err(|e| usage(&e))?;
-        choice::serves(&subject, &workload, &default)?;
-    }
-    choice::prepare(&mut subject, &workload).map_err(|e| usage(&e))?;
+    let workload = choice::alone(&mut subject, args.workload.as_deref())?;
     let workspace = Workspace::find().map_err(|e| usage(&e))?;
     let subjects = [subject];
     if !args.no_build {
         workspace.can_build(&subjects).map_err(|e| usage(&e))?;
     }
     let evidence = Evidence::create_new(args.out.as_deref(), "envelope").map_err(no_folder)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
+    let runtime = means::runtime()?;
     runtime.block_on(measure(
         args, source, subjects, workload, workspace, evidence,
     ))
@@ -153,10 +137,11 @@ async fn measure(
     workspace: Workspace,
     evidence: Evidence,
 ) -> anyhow::Result<ExitCode> {
-    let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
-    let progress = Arc::new(Progress::default());
-    let temp_dir = TempDir::create(&std::env::temp_dir(), "loadgen")
-        .context("cannot make a folder for credentials; set TMPDIR")?;
+    let Means {
+        stop,
+        progress,
+        temp_dir,
+    } = Means::gather()?;
     let [subject] = &subjects;
     let run_machine = describe::run_machine();
     let mut envelope = Envelope {

@@ -17,6 +17,7 @@ use clap::Args;
 use kubesim::{Options, Server, Tls, kubeconfig};
 use tokio::net::TcpListener;
 
+use crate::cli::means;
 use crate::target::kubesim::{Announcement, kubeconfig_path};
 use crate::terminal::interrupt::Interrupt;
 
@@ -43,10 +44,7 @@ pub struct KubesimArgs {
 }
 
 pub fn run(args: KubesimArgs) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
+    let runtime = means::runtime()?;
     runtime.block_on(listen(args))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -9,7 +9,7 @@ use crate::report::title;
 use crate::spec::bystanders;
 
 const MB: f64 = 1e6;
-/// What an object cannot cost an operator that keeps it: less than this is noise of the allocator.
+/// An object that is kept costs more than this; what is below is noise of the allocator.
 const NOISE_BYTES: f64 = 100.0;
 /// Of a character of the badge's type, px.
 const CHARACTER_PX: f64 = 6.6;

@@ -100,8 +100,7 @@ impl Row {
         let Some(kind) = self.kind else {
             return Vec::new();
         };
-        let valid = subject.runs_of(kind, objects).filter(|run| run.valid);
-        let values = valid.filter_map(|run| run.value(self.name()));
+        let values = valid_values(subject, kind, objects, self.name());
         values.map(|value| value / self.metric.divisor).collect()
     }
 
@@ -173,9 +172,17 @@ pub fn with_unsettled(figure: String, unsettled: usize, runs: usize) -> String {
 
 /// The median of a figure over the valid runs of a cell.
 pub fn typical(subject: &Subject, kind: Kind, objects: usize, name: &str) -> Option<f64> {
+    median(&valid_values(subject, kind, objects, name).collect::<Vec<f64>>())
+}
+
+fn valid_values(
+    subject: &Subject,
+    kind: Kind,
+    objects: usize,
+    name: &str,
+) -> impl Iterator<Item = f64> {
     let valid = subject.runs_of(kind, objects).filter(|run| run.valid);
-    let values: Vec<f64> = valid.filter_map(|run| run.value(name)).collect();
-    median(&values)
+    valid.filter_map(move |run| run.value(name))
 }
 
 /// The ids of the subjects; with two of them, a column for their ratio.

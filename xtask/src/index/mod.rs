@@ -2,8 +2,8 @@
 //!
 //! Guarantees: every folder has a line, in the order of their names. A folder that holds folders of benches, and no bench
 //! itself, has a line for each of them instead. What a folder does not say is a dash. The same folders give the same
-//! text. Nothing is written. One digest stands for all that was measured: published where nobody can change it later, it
-//! shows a change of any folder.
+//! text. Nothing is written. One digest stands for all that was measured; written down elsewhere, it shows a later change of any
+//! folder.
 //! Leaves to others: where the text goes (`command`), what `verify` looks at.
 
 pub mod command;
@@ -110,7 +110,7 @@ fn digest(results: &Path) -> anyhow::Result<String> {
         true => String::new(),
         false => format!(
             "\nAll of it has one digest, `{}`: what `find . -name SHA256SUMS | LC_ALL=C sort | xargs sha256sum | sha256sum` prints in \
-             this folder. The notes of a release have it too.\n",
+             this folder.\n",
             sha256_of(text.as_bytes())
         ),
     })

@@ -39,6 +39,25 @@ pub fn choose(args: &BenchArgs, subjects: &mut [Subject]) -> Result<Workload, Us
     Ok(chosen)
 }
 
+/// The workload of one subject that is measured alone, `named` or its own; the subject gets what the workload says.
+///
+/// # Errors
+/// The workload cannot be used, or is none that the subject serves.
+pub fn alone(subject: &mut Subject, named: Option<&str>) -> Result<Workload, Usage> {
+    let usage = |error: workload::Error| Usage(error.to_string());
+    let workload = match named {
+        Some(named) => workload::find(named, None),
+        None => of(subject),
+    };
+    let workload = workload.map_err(usage)?;
+    if named.is_some() {
+        let default = workload::default().map_err(usage)?;
+        serves(subject, &workload, &default)?;
+    }
+    prepare(subject, &workload).map_err(usage)?;
+    Ok(workload)
+}
+
 /// The first workload that a subject serves.
 ///
 /// # Errors

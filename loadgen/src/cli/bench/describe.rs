@@ -8,7 +8,6 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::Context;
-use sha2::{Digest, Sha256};
 
 use crate::cli::bench::args::BenchArgs;
 use crate::cli::bench::{artifacts, provenance};
@@ -17,7 +16,7 @@ use crate::cli::command_line::word;
 use crate::engine::Setting;
 use crate::engine::workspace::Workspace;
 use crate::plan::Plan;
-use crate::record::evidence::sums::hex;
+use crate::record::evidence::sums::sha256_of;
 use crate::record::{Environment, Experiment, Origin, RunMachine, SubjectRecord};
 use crate::spec::control_plane::ControlPlane;
 use crate::spec::subject;
@@ -144,10 +143,10 @@ fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<Subject
     let (binary_bytes, binary_sha256) = match &artifacts[..] {
         [] => (
             binary.as_ref().map(|bytes| bytes.len() as u64),
-            binary.as_deref().map(sha256),
+            binary.as_deref().map(sha256_of),
         ),
         all => {
-            let executable = binary.as_deref().map(sha256);
+            let executable = binary.as_deref().map(sha256_of);
             let bytes = all.iter().map(|artifact| artifact.bytes).sum();
             (
                 Some(bytes),
@@ -182,7 +181,7 @@ pub fn run_machine() -> RunMachine {
         cpu_model: machine.cpu_model,
         kernel: machine.kernel,
         loadgen_commit: loadgen_commit(),
-        loadgen_sha256: own.ok().as_deref().map(sha256),
+        loadgen_sha256: own.ok().as_deref().map(sha256_of),
     }
 }
 
@@ -210,10 +209,6 @@ fn read_from_disk(path: &Path) -> std::io::Result<Vec<u8>> {
 fn shown(program: &Path, workspace: &Path) -> String {
     let inside = program.strip_prefix(workspace).unwrap_or(program);
     inside.display().to_string()
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
 }
 
 /// Target triple of loadgen itself, which cargo builds for as it builds the subjects.

@@ -19,6 +19,7 @@ pub mod record;
 pub mod stand_ins;
 pub mod steps;
 
+use crate::cli::means;
 use crate::target::cleanup;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -96,10 +97,7 @@ impl Loaded {
 }
 
 pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
+    let runtime = means::runtime()?;
     runtime.block_on(load(args))
 }
 

@@ -153,9 +153,9 @@ pub fn sha256(path: &Path) -> io::Result<String> {
     Ok(hex(&hasher.finalize()))
 }
 
-/// SHA-256 of a text, in hexadecimal digits.
-pub fn sha256_of(text: &[u8]) -> String {
-    hex(&Sha256::digest(text))
+/// SHA-256 of bytes, in hexadecimal digits.
+pub fn sha256_of(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
 
 /// A digest, or the first bytes of one, in hexadecimal digits.

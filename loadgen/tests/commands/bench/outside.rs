@@ -82,7 +82,7 @@ pub fn a_cluster_is_given_load_from_an_empty_folder() {
     let folder = EmptyFolder::new("run");
     std::fs::write(
         folder.path().join("crds"),
-        folder.said("workloads edgeapp --crds"),
+        folder.said("workloads webapp --crds"),
     )
     .expect("writable");
     let mut kubesim = folder.command("kubesim --users owner --crd crds --dir .");

@@ -85,7 +85,8 @@ pub fn recreate_and_delete() {
     let steps = [
         step("recreate", "times = 2\nper_s = 100"),
         step("delete", ""),
-        step("idle", "seconds = 2"),
+        // Long enough to be seen on a machine that does something else.
+        step("idle", "seconds = 10"),
         step("create", ""),
     ];
     let workload = with_steps("steps-recreate", "", &steps.concat());
