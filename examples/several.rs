@@ -7,14 +7,11 @@
 
 use std::sync::Arc;
 
-use futures::StreamExt;
-use futures::future::join_all;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};
-use kube::runtime::watcher;
 use kube::{Client, ResourceExt};
-use tare_runtime::app::front::Shared;
-use tare_runtime::free::{Action, Controller};
+use tare_runtime::app::front::{Place, Shared};
+use tare_runtime::free::{Action, Controller, back_off};
 use tare_runtime::prelude::*;
 
 /// A text for everybody.
@@ -99,29 +96,9 @@ async fn count(note: Arc<Note>, client: Arc<Client>) -> Result<Action, kube::Err
 }
 
 async fn counter(shared: Shared) {
-    let client = || shared.client.clone();
-    let named = shared.namespaces.iter();
-    let mut places: Vec<_> = named
-        .map(|namespace| Api::<Note>::namespaced(client(), namespace))
-        .collect();
-    if places.is_empty() {
-        places.push(Api::all(client()));
-    }
-    // A controller is of one namespace, or of all.
-    join_all(places.into_iter().map(|notes| count_in(notes, &shared))).await;
-}
-
-async fn count_in(notes: Api<Note>, shared: &Shared) {
-    Controller::new(notes, watcher::Config::default())
-        .with_metrics(Arc::clone(&shared.metrics))
-        .graceful_shutdown_on(shared.ended())
-        .run(
-            count,
-            |_, _, _| Action::back_off(),
-            Arc::new(shared.client.clone()),
-        )
-        .for_each(|_| async {})
-        .await;
+    let context = Arc::new(shared.client.clone());
+    let notes = |place: &Place| Controller::new(place.objects(), place.selected());
+    shared.run(notes, count, back_off, context).await;
 }
 
 fn main() -> ExitCode {

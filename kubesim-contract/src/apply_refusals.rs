@@ -11,6 +11,7 @@ theme! { "apply refusals":
     a_stale_resource_version_conflicts_on_apply,
     a_resource_version_that_nothing_has_creates_only,
     applying_needs_a_manager,
+    what_applying_creates_needs_its_name,
     applying_managed_fields_is_a_bad_request,
     applying_is_validated,
 }
@@ -64,6 +65,21 @@ async fn applying_needs_a_manager(context: Context) -> Check {
         &patched.refused(422, "Invalid", "a merge patch with force")?,
         "force",
     )
+}
+
+async fn what_applying_creates_needs_its_name(context: Context) -> Check {
+    let widgets = context.widgets();
+    let mut nameless = widget("one");
+    nameless["metadata"] = json!({ "labels": { "l": "1" } });
+    let created = widgets.apply("one", "us", nameless.clone()).await;
+    let status = created.refused(400, "BadRequest", "creating without a name")?;
+    mentions("the message", &status.message, "name must be provided")?;
+    let created = widgets.apply("one", "us", widget("one")).await;
+    created.succeeds("creating with it")?;
+    let again = widgets.apply("one", "us", nameless).await;
+    again
+        .succeeds("what is there is named by its path")
+        .map(|_| ())
 }
 
 async fn applying_managed_fields_is_a_bad_request(context: Context) -> Check {

@@ -14,8 +14,8 @@ pub use crate::api::{
     DAEMON_SET, DEPLOYMENT, DeletedOwner, Event, Failure, HORIZONTAL_POD_AUTOSCALER, INGRESS, JOB,
     Kind, LOAD_BALANCER, Metric, NAMESPACE, NETWORK_POLICY, NoStatus, Operator, Owner, OwnerStatus,
     PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, POD_DISRUPTION_BUDGET, PRIORITY_CLASS, Plan,
-    PlanError, ROLE, ROLE_BINDING, Reference, References, Requeue, Retry, SECRET, SERVICE,
-    SERVICE_ACCOUNT, STATEFUL_SET, STORAGE_CLASS, Writes,
+    PlanError, ROLE, ROLE_BINDING, ReadyStatus, Reference, References, Requeue, Retry, SECRET,
+    SERVICE, SERVICE_ACCOUNT, STATEFUL_SET, STORAGE_CLASS, Writes,
 };
 pub use crate::app::program::Program;
 pub use crate::model::ChildState;

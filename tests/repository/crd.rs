@@ -8,6 +8,9 @@ use kube::CustomResourceExt;
 use tare::edgeapp::EdgeApp;
 
 #[allow(dead_code)] // only its type is needed
+#[path = "../../examples/cache.rs"]
+mod cache;
+#[allow(dead_code)]
 #[path = "../../examples/echo.rs"]
 mod echo;
 #[allow(dead_code)]
@@ -46,6 +49,7 @@ fn crds_on_disk_are_those_of_the_types() -> Result<(), Box<dyn std::error::Error
     agree::<myservice::MyService>("examples/myservice/crd.yaml", "examples/myservice.rs")?;
     agree::<tenant::Tenant>("examples/tenant/crd.yaml", "examples/tenant.rs")?;
     agree::<echo::Echo>("examples/echo/crd.yaml", "examples/echo.rs")?;
+    agree::<cache::Cache>("examples/cache/crd.yaml", "examples/cache.rs")?;
     agree::<inference_service::InferenceService>(
         "examples/inference_service/crd.yaml",
         "examples/inference_service/resource.rs",

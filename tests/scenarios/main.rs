@@ -67,7 +67,10 @@ mod watches;
 
 use std::process::ExitCode;
 
-use examples::{echo, inference_service, myservice, tenant, webapp};
+use examples::{
+    cache, certificates, echo, external_secrets, inference_service, myservice,
+    namespaces as quotas, tenant, webapp,
+};
 use libtest_mimic::{Arguments, Conclusion, Failed, Trial};
 use suite::{Scenario, Story};
 
@@ -336,6 +339,18 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs counts request by request" inference_service::its_requeue_is_its_own_and_survives_a_restart),
     scenario!(simulated "needs another CRD" inference_service::an_older_schema_leaves_the_gpu_type_to_the_operator),
     scenario!(pure inference_service::errors_are_typed),
+    scenario!(anywhere certificates::it_is_made_for_its_issuer_and_made_again_when_that_changes).storeless(),
+    scenario!(anywhere certificates::a_cluster_issuer_serves_every_namespace).storeless(),
+    scenario!(anywhere certificates::it_is_renewed_after_two_thirds_of_its_time).storeless(),
+    scenario!(simulated "needs eighty days" certificates::one_of_ninety_days_is_renewed_once_in_eighty).storeless(),
+    scenario!(anywhere external_secrets::its_secret_follows_the_backend_and_comes_back).storeless(),
+    scenario!(simulated "needs half a minute" external_secrets::a_busy_backend_is_asked_again_when_it_says).storeless(),
+    scenario!(simulated "needs an hour" external_secrets::each_is_refreshed_at_its_interval_within_the_rate).storeless(),
+    scenario!(anywhere cache::its_children_have_its_labels_and_go_with_it),
+    scenario!(anywhere cache::another_password_rolls_it_and_a_label_of_the_secret_does_not),
+    scenario!(anywhere cache::it_waits_for_its_password),
+    scenario!(anywhere cache::paused_it_is_left_as_it_is),
+    scenario!(anywhere quotas::each_has_a_quota_and_a_label_which_are_set_back).storeless(),
     scenario!(simulated "needs a directory" tenant::its_entry_in_the_directory_goes_before_it),
     scenario!(anywhere echo::it_has_its_finalizer_before_its_deployment_and_follows_replicas),
     scenario!(anywhere echo::killed_at_its_start_and_at_its_end_it_finishes).on_kine(),

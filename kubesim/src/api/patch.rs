@@ -105,6 +105,7 @@ fn applied(call: &Call<'_>, config: &Value) -> Result<Answer, ApiError> {
     {
         return Err(ApiError::bad_request("metadata.managedFields must be nil"));
     }
+    let is_named = !meta_str(config, "name").is_empty();
     let mut config = check_type(call, config.clone())?;
     check_place(call, &mut config)?;
     let exists = call
@@ -113,6 +114,12 @@ fn applied(call: &Call<'_>, config: &Value) -> Result<Answer, ApiError> {
         .get(call.served.table, &call.key())
         .is_some();
     if !exists && call.subresource.is_none() {
+        if !is_named {
+            return Err(ApiError::bad_request(format!(
+                "the name of the object ({} based on URL) was undeterminable: name must be provided",
+                call.name
+            )));
+        }
         return create_by_apply(call, &config, manager);
     }
     let changed = change(call, |old| {

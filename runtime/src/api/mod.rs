@@ -36,4 +36,4 @@ pub(crate) use crate::api::operator::{
 };
 pub use crate::api::plan::{Plan, Requeue};
 pub use crate::api::reference::{By, Reference, References};
-pub use crate::api::status::{Condition, NoStatus, OwnerStatus};
+pub use crate::api::status::{Condition, NoStatus, OwnerStatus, ReadyStatus};

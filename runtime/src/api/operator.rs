@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kube::core::object::HasSpec;
 use kube::core::{ClusterResourceScope, NamespaceResourceScope, Resource};
+use kube::{Api, Client};
 use serde::de::DeserializeOwned;
 
 use crate::api::child::{Child, Children};
@@ -28,18 +29,40 @@ pub type Spec<O> = <<O as Operator>::Resource as HasSpec>::Spec;
 /// The status of an operator's resource.
 pub type Status<O> = <O as Operator>::Status;
 
-/// Whether owners are in namespaces; the scope of a resource says it.
-pub trait OwnerScope {
+/// Whether objects are in namespaces; the scope of a resource says it.
+pub trait OwnerScope: Sized {
     /// Whether they are.
     const NAMESPACED: bool;
+
+    /// The objects in a namespace, where the kind has namespaces and one is given; all otherwise.
+    fn objects<K>(client: Client, namespace: Option<&str>) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = Self>;
 }
 
 impl OwnerScope for NamespaceResourceScope {
     const NAMESPACED: bool = true;
+
+    fn objects<K>(client: Client, namespace: Option<&str>) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = Self>,
+    {
+        match namespace {
+            Some(namespace) => Api::namespaced(client, namespace),
+            None => Api::all(client),
+        }
+    }
 }
 
 impl OwnerScope for ClusterResourceScope {
     const NAMESPACED: bool = false;
+
+    fn objects<K>(client: Client, _: Option<&str>) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = Self>,
+    {
+        Api::all(client)
+    }
 }
 
 /// An operator for one resource, in namespaces or of the whole cluster.

@@ -15,6 +15,17 @@ pub struct Plan<S> {
     pub requeue: Requeue,
 }
 
+impl<S> Plan<S> {
+    /// These children and this status, and no time of its own.
+    pub fn new(children: impl IntoIterator<Item = Child>, status: S) -> Self {
+        Self {
+            children: children.into_iter().collect(),
+            status,
+            requeue: Requeue::Default,
+        }
+    }
+}
+
 /// When the plan of an owner is computed again, and compared with its children, although no event came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Requeue {

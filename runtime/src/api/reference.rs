@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use crate::api::kind::Kind;
+use crate::model::{hash64, more64};
 
 /// An object that an owner names, or all that it selects by their labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +88,23 @@ impl References {
         found.map_or(&[], |(_, objects)| objects)
     }
 
+    /// A digest, of 16 digits, of what the objects hold: all but their metadata and status. As an annotation of a pod template it
+    /// rolls the pods when a Secret or a ConfigMap changes, and only then. Equal content has an equal digest in every version.
+    pub fn digest(&self, reference: &Reference) -> String {
+        let content = self.all(reference).iter().flat_map(Value::as_object);
+        let fields = content.flatten().filter(|(name, _)| {
+            // Lists leave out the first two.
+            !["apiVersion", "kind", "metadata", "status"].contains(&name.as_str())
+        });
+        let digest = fields.fold(hash64(b""), |digest, (name, value)| {
+            more64(
+                more64(digest, name.as_bytes()),
+                value.to_string().as_bytes(),
+            )
+        });
+        format!("{digest:016x}")
+    }
+
     /// The object is there. For tests of a plan.
     pub fn record(&mut self, reference: Reference, object: Value) {
         let mut found = self.found.iter_mut();
@@ -100,5 +118,30 @@ impl References {
 impl Reference {
     fn is(&self, other: &Reference) -> bool {
         self.kind.is(&other.kind) && (&self.namespace, &self.by) == (&other.namespace, &other.by)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::SECRET;
+
+    #[test]
+    fn the_digest_follows_the_content_alone() {
+        let reference = Reference::new(SECRET, "password");
+        let digest = |object: Value| {
+            let mut references = References::default();
+            references.record(reference.clone(), object);
+            references.digest(&reference)
+        };
+        let secret = |version: &str, data: &str| json!({"kind": "Secret", "metadata": {"resourceVersion": version}, "data": {"a": data}});
+        assert_eq!(digest(secret("1", "x")), digest(secret("2", "x")));
+        assert_ne!(digest(secret("1", "x")), digest(secret("1", "y")));
+        assert_ne!(
+            digest(secret("1", "x")),
+            References::default().digest(&reference)
+        );
     }
 }

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Deserializer, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
+use crate::model::Meta;
+
 /// What the runtime must know about a status. Implement it on the status type of the resource.
 pub trait OwnerStatus: Serialize + DeserializeOwned + Send + Sync {
     /// Whether the status has an observed generation. Without one, nothing on an owner shows that its
@@ -51,6 +53,45 @@ impl Serialize for NoStatus {
 impl<'de> Deserialize<'de> for NoStatus {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
+}
+
+/// A status of the generation that was observed and the condition `Ready`: what `kubectl wait --for=condition=Ready` needs.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadyStatus {
+    /// The generation of the spec that the condition is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// `Ready`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Vec<Condition>,
+}
+
+impl ReadyStatus {
+    /// Of an owner that is ready or not, for a reason of one word in CamelCase and with a message for a person.
+    pub fn new(owner: &Meta, is_ready: bool, reason: &str, message: impl Into<String>) -> Self {
+        let ready = Condition::new("Ready", is_ready, reason, message, owner.generation);
+        Self {
+            observed_generation: Some(owner.generation),
+            conditions: vec![ready],
+        }
+    }
+}
+
+impl OwnerStatus for ReadyStatus {
+    fn observed_generation(&self) -> Option<i64> {
+        self.observed_generation
+    }
+
+    fn ready(&self) -> bool {
+        let mut conditions = self.conditions.iter();
+        conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    }
+
+    fn conditions(&mut self) -> &mut [Condition] {
+        &mut self.conditions
     }
 }
 

@@ -3,7 +3,10 @@
 //! Guarantees: pure; an error is one line that names the option and what is valid.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::str::FromStr;
 use std::time::Duration;
 
 use lexopt::prelude::*;
@@ -76,6 +79,28 @@ pub fn take(arguments: &mut Vec<OsString>, option: &str) -> Result<Option<String
     value
         .map(Some)
         .map_err(|_| UsageError(format!("the value of {option} is not UTF-8")))
+}
+
+/// The same, parsed; `default` where it is not given.
+///
+/// # Errors
+/// The value is invalid, which is printed: the exit code of the program.
+pub fn option<T: FromStr<Err: Display>>(
+    arguments: &mut Vec<OsString>,
+    option: &str,
+    default: T,
+) -> Result<T, ExitCode> {
+    let parsed = match take(arguments, option) {
+        Ok(None) => return Ok(default),
+        Ok(Some(text)) => text
+            .parse()
+            .map_err(|error| format!("{option} {text:?}: {error}")),
+        Err(error) => Err(error.to_string()),
+    };
+    parsed.map_err(|why| {
+        eprintln!("error: {why}; `help` lists the other options");
+        ExitCode::from(2)
+    })
 }
 
 /// A command with its options.

@@ -12,6 +12,7 @@ use kube::core::{CustomResourceExt, Resource};
 use crate::api::Operator;
 use crate::app::cli;
 use crate::app::cli::Command;
+use crate::app::crd::Crd;
 use crate::app::front::{Front, Shared};
 use crate::app::run;
 
@@ -102,15 +103,20 @@ impl Program {
             name,
             program: Self::new(about, version, ""),
             fronts: Vec::new(),
+            crds: Vec::new(),
         }
     }
 
-    fn installed<O: Operator>(&self) -> crate::app::crd::Crd {
+    fn installed<O: Operator>(&self) -> Crd {
         let (plural, group) = (O::Resource::plural(&()), O::Resource::group(&()));
-        crate::app::crd::Crd {
-            name: format!("{plural}.{group}"),
+        self.named(format!("{plural}.{group}"), &group, O::NAME)
+    }
+
+    fn named(&self, name: String, group: &str, manager: &'static str) -> Crd {
+        Crd {
+            name,
             annotation: format!("{group}/crd-revision"),
-            manager: O::NAME,
+            manager,
             definition: self.crd(),
             revision: self.crd_revision,
         }
@@ -122,6 +128,8 @@ pub struct Several {
     name: &'static str,
     program: Program,
     fronts: Vec<Front>,
+    /// Those of resources that no operator has.
+    crds: Vec<Crd>,
 }
 
 impl Several {
@@ -134,6 +142,16 @@ impl Several {
         let made = Program::of::<O::Resource>(self.program.about, self.program.version);
         let front = Front::operator(operator, Some(made.installed::<O>()));
         self.fronts.push(front);
+        self
+    }
+
+    /// The CRD of a resource that a controller reconciles or reads, for `crd`, `install` and `--install-crd`.
+    #[must_use]
+    pub fn resource<K: CustomResourceExt>(mut self) -> Self {
+        let made = Program::of::<K>(self.program.about, self.program.version);
+        let (name, group) = (K::crd_name(), K::api_resource().group);
+        self.crds
+            .push(made.named(name.to_owned(), &group, self.name));
         self
     }
 
@@ -152,7 +170,11 @@ impl Several {
     }
 
     /// Parses the command line and runs its command. `arguments` are those after the program's name.
-    pub fn main(self, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    pub fn main(mut self, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+        // Whoever begins first installs them: a controller lists what it watches once it can.
+        if let Some(first) = self.fronts.first_mut() {
+            first.crds.append(&mut self.crds);
+        }
         main(self.name, &self.program, self.fronts, arguments)
     }
 }
@@ -195,7 +217,7 @@ fn work(
     let crds = || {
         fronts
             .iter()
-            .filter_map(|front| front.crd.clone())
+            .flat_map(|front| front.crds.clone())
             .collect::<Vec<_>>()
     };
     let done = match command {

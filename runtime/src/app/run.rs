@@ -214,6 +214,7 @@ pub async fn run(
             config: config.clone(),
             cache: options.cache,
             stopped: stopped.clone(),
+            _stop: None,
         };
         work(front, shared, options.install_crd)
     });
@@ -248,7 +249,7 @@ pub async fn run(
 fn page<'a>(front: &Front, version: &'a str) -> Page<'a> {
     let metrics = Metrics::default();
     metrics.crd_revision.store(-1, Relaxed);
-    let revision = front.crd.as_ref().and_then(|crd| crd.revision);
+    let revision = front.crds.iter().find_map(|crd| crd.revision);
     metrics
         .crd_revision_in_binary
         .store(revision.unwrap_or(0), Relaxed);
@@ -261,7 +262,7 @@ fn page<'a>(front: &Front, version: &'a str) -> Page<'a> {
 
 /// Runs an operator or a controller to its end.
 async fn work(front: Front, shared: Shared, install_crd: bool) {
-    let Front { crd, run, .. } = front;
+    let Front { crds, run, .. } = front;
     let metrics = Arc::clone(&shared.metrics);
     let api = Api::new(
         shared.client.clone(),
@@ -269,7 +270,7 @@ async fn work(front: Front, shared: Shared, install_crd: bool) {
         shared.config.request_deadline,
     );
     // Also the CRD is written by the replica that works, alone.
-    if let Some(crd) = crd.as_ref().filter(|_| install_crd) {
+    for crd in crds.iter().filter(|_| install_crd) {
         tokio::select! {
             () = install_at_start(&api, crd) => {}
             () = shared.ended() => return,
@@ -279,7 +280,7 @@ async fn work(front: Front, shared: Shared, install_crd: bool) {
     // and what is on its way within the process costs no look at the sockets.
     let run = tokio::spawn(run(shared));
     let compared = async {
-        match &crd {
+        match crds.iter().find(|crd| crd.revision.is_some()) {
             Some(crd) => crd::compare(&api, crd).await,
             None => std::future::pending().await,
         }

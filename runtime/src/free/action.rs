@@ -1,5 +1,6 @@
 //! What a reconcile asks for next.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What becomes of an object after its reconcile. Made as in kube: [`Action::requeue`], [`Action::await_change`].
@@ -34,4 +35,9 @@ impl Action {
     pub const fn back_off() -> Self {
         Self(Next::BackOff)
     }
+}
+
+/// The error policy [`Action::back_off`], for any object, error and context.
+pub fn back_off<K, E, Context>(_: Arc<K>, _: &E, _: Arc<Context>) -> Action {
+    Action::back_off()
 }

@@ -120,7 +120,8 @@ where
         self
     }
 
-    /// A change of an object with an owner reference to one of ours has that reconciled. Only metadata is watched.
+    /// A change of an object with an owner reference to one of ours has that reconciled: to one in its namespace, or of the whole
+    /// cluster. Only metadata is watched.
     #[must_use]
     pub fn owns<Child>(self, api: Api<Child>, wc: watcher::Config) -> Self
     where
@@ -139,18 +140,13 @@ where
     ) -> Self {
         let (group, kind) = (K::group(&self.dyntype), K::kind(&self.dyntype));
         let (group, kind) = (group.into_owned(), kind.into_owned());
-        let is_namespaced = is_namespaced::<K>(&self.dyntype);
         let mapper: Mapper = Box::new(move |line| {
             let event: InEvent<PartialObject<'_>> = decoded(line)?;
             let metadata = event.object.metadata;
-            let namespace = match is_namespaced {
-                true => &*metadata.namespace,
-                false => "",
-            };
             let owners = metadata.owner_references.iter();
             let ours = owners.filter(|owner| owner.group() == group && owner.kind == kind);
             Ok(ours
-                .map(|owner| ObjectKey::new(namespace, &owner.name))
+                .map(|owner| ObjectKey::new(&metadata.namespace, &owner.name))
                 .collect())
         });
         let collection = collection(&api, &wc, &dyntype).watched_as_metadata();
@@ -351,11 +347,6 @@ fn key<K: Resource>(object: &ObjectRef<K>) -> ObjectKey {
         object.namespace.as_deref().unwrap_or_default(),
         &object.name,
     )
-}
-
-/// Whether objects of the kind are in namespaces: kube says so in the path that it would request.
-fn is_namespaced<K: Resource>(dyntype: &K::DynamicType) -> bool {
-    K::url_path(dyntype, Some("x")).contains("/namespaces/x/")
 }
 
 /// What `api` lists, of which `wc` selects.

@@ -112,6 +112,8 @@ pub(super) struct Engine<K: Resource, R, P, Ctx, E: 'static> {
     /// Everything that was changed after that resourceVersion is to be reconciled.
     wanted: Option<u64>,
     named: Named,
+    /// Whether the objects are in namespaces, once one was shown: kube's `Resource` does not say so for every kind.
+    are_in_namespaces: Option<bool>,
     /// Related objects that have changed and that somebody may name, by the index of their collection.
     changed: BTreeSet<(usize, ObjectKey)>,
     /// Those for which the running list is read.
@@ -157,6 +159,7 @@ where
             watches,
             wanted: Some(0),
             named: Named::default(),
+            are_in_namespaces: None,
             changed: BTreeSet::new(),
             listed_for: BTreeSet::new(),
             pass: None,
@@ -285,6 +288,9 @@ where
         else {
             return;
         };
+        if let Listed::Object { key, .. } = &listed {
+            self.are_in_namespaces = Some(!key.namespace().is_empty());
+        }
         match (listed, purpose) {
             (Listed::Object { key, json }, Purpose::All { .. }) if json.is_empty() => {
                 self.queue.request(&key, None, now_ms);

@@ -44,7 +44,7 @@ pub mod finalizer;
 mod marks;
 mod queue;
 
-pub use crate::free::action::Action;
+pub use crate::free::action::{Action, back_off};
 pub use crate::free::config::Config;
 pub use crate::free::controller::Controller;
 pub use crate::free::error::{Error, QueueError};

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use futures::StreamExt;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::Api;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
@@ -214,6 +214,39 @@ async fn a_change_and_the_deletion_of_an_owned_object_have_its_owner_reconciled(
     seconds(10).await;
     assert_eq!(seen.count("owner"), at_start + 2);
     assert_eq!(seen.count("child"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_an_object_that_one_of_the_cluster_owns_has_that_reconciled() {
+    let (world, seen) = (World::new(), record());
+    let namespaces = Api::<Namespace>::all(world.client());
+    let owner = namespaces.get(NAMESPACE).await.expect("it is there");
+    world.create("child", "1", None).await;
+    let owners = json!([{"apiVersion": "v1", "kind": "Namespace", "name": NAMESPACE,
+        "uid": owner.metadata.uid}]);
+    let patch = json!({"metadata": {"ownerReferences": owners}});
+    world.patch("child", patch).await;
+    let maps = Api::<ConfigMap>::namespaced(world.client(), NAMESPACE);
+    let controller = Controller::new(namespaces, watcher::Config::default())
+        .owns(maps, labelled("of=child"))
+        .run(
+            |namespace: Arc<Namespace>, seen: Arc<Reconciled>| async move {
+                let named = ConfigMap {
+                    metadata: namespace.metadata.clone(),
+                    ..ConfigMap::default()
+                };
+                seen.reconcile(&named, AT_ONCE).await;
+                Ok(Action::await_change())
+            },
+            |_, _: &OnPurpose, _| Action::await_change(),
+            Arc::clone(&seen),
+        );
+    tokio::spawn(controller.for_each(|_| async {}));
+    seconds(10).await;
+    let at_start = seen.count(NAMESPACE);
+    world.edit("child", "2").await;
+    seconds(10).await;
+    assert_eq!(seen.count(NAMESPACE), at_start + 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -33,7 +33,7 @@ pub const READY_AFTER: Duration = Duration::from_secs(2);
 const KNOWN_WITHIN: Duration = Duration::from_secs(60);
 
 /// Operators of `examples/`.
-const EXAMPLES: [&str; 4] = ["webapp", "myservice", "inference_service", "echo"];
+const EXAMPLES: [&str; 5] = ["webapp", "myservice", "inference_service", "echo", "cache"];
 
 /// What the control plane has when the first scenario starts.
 #[derive(Clone, Copy, PartialEq, Eq)]

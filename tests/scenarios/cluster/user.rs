@@ -32,8 +32,9 @@ impl User {
     pub fn path(&self, resource: &str, name: &str) -> String {
         let group = match resource {
             "edgeapps" => "/apis/tare.dev/v1alpha1",
-            "deployments" | "replicasets" => "/apis/apps/v1",
-            "webapps" | "myservices" | "echoes" | "tenants" | "fragiles" => "/apis/example.com/v1",
+            "deployments" | "replicasets" | "statefulsets" => "/apis/apps/v1",
+            "webapps" | "myservices" | "echoes" | "tenants" | "fragiles" | "caches"
+            | "certificates" | "issuers" | "externalsecrets" => "/apis/example.com/v1",
             "widgets" => "/apis/contract.tare.dev/v1",
             "poddisruptionbudgets" => "/apis/policy/v1",
             "inferenceservices" => "/apis/ai.example.com/v1",

@@ -4,14 +4,21 @@
 //! one its program.
 //! Leaves to others: their command lines (`tests/programs/process.rs`).
 
+pub mod cache;
+pub mod certificates;
 pub mod echo;
+pub mod external_secrets;
 pub mod inference_service;
 pub mod myservice;
+pub mod namespaces;
 pub mod tenant;
 pub mod webapp;
 
+use kube::CustomResourceExt;
 use serde_json::{Value, json};
+use tare_runtime::app::front::Shared;
 use tare_runtime::controller::Config;
+use tokio::task::JoinHandle;
 
 use crate::cluster::operator::Operator;
 use crate::cluster::plane::PERSON;
@@ -29,6 +36,7 @@ pub enum Example {
     MyService,
     InferenceService,
     Echo,
+    Cache,
 }
 
 impl Example {
@@ -38,6 +46,7 @@ impl Example {
             Example::MyService => "myservice",
             Example::InferenceService => "inference_service",
             Example::Echo => "echo",
+            Example::Cache => "cache",
         }
     }
 
@@ -49,6 +58,7 @@ impl Example {
                 include_str!("../../../examples/inference_service/crd.yaml")
             }
             Example::Echo => include_str!("../../../examples/echo/crd.yaml"),
+            Example::Cache => include_str!("../../../examples/cache/crd.yaml"),
         }
     }
 
@@ -58,6 +68,7 @@ impl Example {
             Example::MyService => ("example.com/v1", "MyService"),
             Example::InferenceService => ("ai.example.com/v1", "InferenceService"),
             Example::Echo => ("example.com/v1", "Echo"),
+            Example::Cache => ("example.com/v1", "Cache"),
         }
     }
 
@@ -67,13 +78,14 @@ impl Example {
             Example::MyService => "myservices",
             Example::InferenceService => "inferenceservices",
             Example::Echo => "echoes",
+            Example::Cache => "caches",
         }
     }
 
     fn args(self) -> &'static [&'static str] {
         match self {
             Example::InferenceService => &["--image", SERVER_IMAGE],
-            Example::WebApp | Example::MyService | Example::Echo => &[],
+            _ => &[],
         }
     }
 
@@ -129,15 +141,13 @@ impl Example {
                 simulated.operate_with(operator, client, config())
             }
             Example::Echo => simulated.operate_with(echo::example::Echoes, client, config()),
+            Example::Cache => simulated.operate_with(cache::example::Caches, client, config()),
         }
     }
 
     /// The user whose requests are those of the operator.
     pub fn user(self, cluster: &Cluster) -> &'static str {
-        match cluster.as_simulated() {
-            Some(_) => "tare",
-            None => PERSON,
-        }
+        user_of(cluster)
     }
 
     /// An object of the example's kind.
@@ -157,6 +167,70 @@ impl Example {
     pub async fn change(self, cluster: &Cluster, name: &str, spec: Value) {
         let patch = json!({ "spec": spec });
         cluster.patch(self.resource(), name, patch).await;
+    }
+}
+
+/// A program around a controller: a task in this process on a simulated cluster, a process on a real one.
+pub enum Launched {
+    InProcess(JoinHandle<()>),
+    Process(OperatorProcess),
+}
+
+impl Launched {
+    /// Starts `program` with `args` on a real cluster, `run` on a simulated one.
+    pub async fn start<F>(
+        cluster: &Cluster,
+        program: &str,
+        args: &[&str],
+        run: impl FnOnce(Shared) -> F,
+    ) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        match cluster.as_simulated() {
+            Some(simulated) => {
+                let shared = Shared::new(simulated.server.client("tare"));
+                Launched::InProcess(tokio::spawn(run(shared)))
+            }
+            None => {
+                let program = example::program(program);
+                let process = OperatorProcess::start(cluster, program, PERSON, args).await;
+                process.until_ready().await;
+                Launched::Process(process)
+            }
+        }
+    }
+
+    /// Ends it as a cluster does.
+    pub async fn terminate(self) {
+        match self {
+            Launched::InProcess(task) => task.abort(),
+            Launched::Process(process) => drop(process.terminate().await),
+        }
+    }
+}
+
+/// Installs the CRD of a type where the cluster is simulated; on a real one the command `install` of `program` does it for all.
+pub async fn install<K: CustomResourceExt>(cluster: &Cluster, program: &str) {
+    match cluster.as_simulated() {
+        Some(simulated) => {
+            let crd = serde_json::to_string(&K::crd()).expect("a CRD is JSON");
+            simulated.server.install(&crd).expect("install the CRD");
+        }
+        None => {
+            let output = cluster.as_real().plane.run_example(program, &["install"]);
+            let output = output.await;
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{program} install: {errors}");
+        }
+    }
+}
+
+/// The user whose requests are those of an example.
+pub fn user_of(cluster: &Cluster) -> &'static str {
+    match cluster.as_simulated() {
+        Some(_) => "tare",
+        None => PERSON,
     }
 }
 

@@ -32,6 +32,7 @@ where
             (_, Change::From { after }) => self.on_begun(index, after),
             (_, Change::Opened) => {}
             (0, Change::Object { seen, line }) => {
+                self.are_in_namespaces = Some(!seen.key.namespace().is_empty());
                 let content = Content::Event(line);
                 let is_skipped = !seen.is_deleted && self.skips(&content);
                 if let Some(pass) = &mut self.pass {
@@ -60,9 +61,16 @@ where
         let now_ms = self.now_ms();
         match &self.parts.related[related].concerns {
             Concerns::Mapped(mapper) => match mapper(line) {
-                Ok(keys) => keys
-                    .iter()
-                    .for_each(|key| self.queue.request(key, None, now_ms)),
+                Ok(keys) => keys.into_iter().for_each(|key| {
+                    // Before the first object was shown there is none to reconcile, and each is when it is shown.
+                    if let Some(are_in_namespaces) = self.are_in_namespaces {
+                        let key = match are_in_namespaces {
+                            true => key,
+                            false => ObjectKey::new("", key.name()),
+                        };
+                        self.queue.request(&key, None, now_ms);
+                    }
+                }),
                 Err(error) => self.fail(related + 1, "decode", ApiError::undecodable(&error)),
             },
             Concerns::Named(_) => {
