@@ -18,6 +18,8 @@ theme! { "list":
     other_fields_do_not_select,
     metadata_alone_can_be_read,
     metadata_alone_can_be_listed,
+    an_empty_list_of_metadata_has_no_array,
+    secrets_are_selected_by_their_type,
     a_list_shows_what_was_written_before,
     an_old_cache_is_good_enough_for_version_zero,
     a_list_can_be_of_an_exact_version,
@@ -208,6 +210,36 @@ async fn metadata_alone_can_be_listed(context: Context) -> Check {
         "there is more",
         &list,
     )
+}
+
+/// A list of whole objects without items has an empty array, in Go as here.
+async fn an_empty_list_of_metadata_has_no_array(context: Context) -> Check {
+    let widgets = context.widgets();
+    let list = widgets.get_as("", "", METADATA_LIST).await;
+    field(&list.succeeds("listing")?, "/items", json!(null))?;
+    let list = widgets.list("").await.succeeds("listing whole objects")?;
+    field(&list, "/items", json!([]))
+}
+
+async fn secrets_are_selected_by_their_type(context: Context) -> Check {
+    let secrets = context.kind("api/v1", "secrets");
+    for (name, kind) in [("one", "example.com/one"), ("two", "Opaque")] {
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "type": kind, "metadata": { "name": name },
+        });
+        secrets.create(secret).await.succeeds("creating")?;
+    }
+    let list = secrets.list("fieldSelector=type%3Dexample.com%2Fone").await;
+    equal(
+        "the names",
+        &names(&list.succeeds("listing")?),
+        &owned(&["one"]),
+    )?;
+    let maps = context.config_maps();
+    let refused = maps.list("fieldSelector=type%3Dx").await;
+    refused
+        .refused(400, "BadRequest", "of another kind")
+        .map(|_| ())
 }
 
 async fn a_list_shows_what_was_written_before(context: Context) -> Check {

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep};
 use tracing::level_filters::LevelFilter;
 
 use crate::api::Operator;
+use crate::app::front::Shared;
 use crate::cache::Mode;
 use crate::controller::{self, Config};
 
@@ -32,14 +33,7 @@ impl Drop for Running {
 /// Runs `operator` through `client`, with the default options and without a cache. Its CRD has to be installed. What it
 /// warns of is in the output of a test that fails, unless the test logs by itself.
 pub fn start<O: Operator>(operator: O, client: Client) -> Running {
-    let log = tracing_subscriber::fmt()
-        .with_max_level(LevelFilter::WARN)
-        .with_ansi(false)
-        .without_time()
-        .with_target(false)
-        .with_test_writer();
-    // One log is enough for all tests of a program.
-    let _ = log.try_init();
+    log();
     let operator = Arc::new(operator);
     let cache = Mode::None.cache(&operator);
     Running(tokio::spawn(controller::run(
@@ -50,6 +44,24 @@ pub fn start<O: Operator>(operator: O, client: Client) -> Running {
         Config::default(),
         std::future::pending(),
     )))
+}
+
+/// What a controller of a [`Program`](crate::app::program::Program) gets: all namespaces, and no end but its own. What it warns of is in
+/// the output of a test that fails.
+pub fn shared(client: Client) -> Shared {
+    log();
+    Shared::new(client)
+}
+
+/// One log is enough for all tests of a program.
+fn log() {
+    let log = tracing_subscriber::fmt()
+        .with_max_level(LevelFilter::WARN)
+        .with_ansi(false)
+        .without_time()
+        .with_target(false)
+        .with_test_writer();
+    let _ = log.try_init();
 }
 
 /// Waits until `is_so`, which may ask a client.

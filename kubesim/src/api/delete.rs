@@ -263,7 +263,13 @@ pub(crate) fn remove_stored(
 pub(crate) fn run_collection(call: &Call<'_>, body: &Bytes) -> Result<Answer, ApiError> {
     let deletion = options(call, body)?;
     let namespace = Some(call.namespace).filter(|_| call.served.kind.namespaced);
-    let page = list::page(&call.inner.store, call.served.table, namespace, call.query)?;
+    let page = list::page(
+        &call.inner.store,
+        call.served.table,
+        &call.served.kind.plural,
+        namespace,
+        call.query,
+    )?;
     for record in &page.records {
         match remove(call.inner, call.served, &record.key, &deletion) {
             Err(error) if error.code != 404 => return Err(error),

@@ -77,10 +77,11 @@ enum At {
 pub(crate) fn page(
     store: &Store,
     id: TableId,
+    plural: &str,
     namespace: Option<&str>,
     query: &Query,
 ) -> Result<Page, ApiError> {
-    let selector = Selector::parse(&query.label_selector, &query.field_selector)?;
+    let selector = Selector::parse(plural, &query.label_selector, &query.field_selector)?;
     let state = store.lock();
     let table = state.table(id).ok_or_else(ApiError::no_such_path)?;
     let token = match query.continue_token.as_str() {
@@ -294,8 +295,13 @@ impl Page {
                 "meta.k8s.io/v1".to_owned(),
             ),
         };
+        // Go's list of metadata without items is `null`.
+        let (open, close) = match (shape, self.records.is_empty()) {
+            (Shape::MetadataOnly, true) => ("null", "}\n"),
+            _ => ("[", "]}\n"),
+        };
         let head = format!(
-            "{{\"kind\":{},\"apiVersion\":{},\"metadata\":{},\"items\":[",
+            "{{\"kind\":{},\"apiVersion\":{},\"metadata\":{},\"items\":{open}",
             json!(list_kind),
             json!(api_version),
             json!(meta)
@@ -317,7 +323,7 @@ impl Page {
                     return Some(Bytes::from(out));
                 }
             }
-            out.extend_from_slice(b"]}\n");
+            out.extend_from_slice(close.as_bytes());
             Some(Bytes::from(out))
         })
     }

@@ -1,7 +1,9 @@
 //! Label and field selectors: parsed once, matched against a record's labels and key.
 //!
 //! Guarantees: the grammar of `labels.Parse` for equality, set and existence terms; of field
-//! selectors `metadata.name` and `metadata.namespace` are held.
+//! selectors `metadata.name` and `metadata.namespace` are held, and `type` of Secrets.
+
+use serde::Deserialize;
 
 use crate::model::record::Record;
 use crate::model::status::ApiError;
@@ -25,6 +27,15 @@ enum Term {
 enum Field {
     Name,
     Namespace,
+    /// Of a Secret.
+    Type,
+}
+
+/// What is looked at of an object.
+#[derive(Deserialize)]
+struct Typed {
+    #[serde(default, rename = "type")]
+    type_: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,10 +45,11 @@ enum Wanted {
 }
 
 impl Selector {
-    pub(crate) fn parse(labels: &str, fields: &str) -> Result<Selector, ApiError> {
+    /// `plural`: of the kind whose objects are selected.
+    pub(crate) fn parse(plural: &str, labels: &str, fields: &str) -> Result<Selector, ApiError> {
         Ok(Selector {
             labels: parse_labels(labels)?,
-            fields: parse_fields(fields)?,
+            fields: parse_fields(plural, fields)?,
         })
     }
 
@@ -59,9 +71,14 @@ impl Selector {
             Term::Exists(key) => value(key).is_some(),
             Term::Absent(key) => value(key).is_none(),
         }) && self.fields.iter().all(|(field, wanted, how)| {
+            let typed;
             let actual = match field {
                 Field::Name => record.name(),
                 Field::Namespace => record.namespace(),
+                Field::Type => {
+                    typed = serde_json::from_slice(&record.bytes);
+                    typed.as_ref().map_or("", |typed: &Typed| &typed.type_)
+                }
             };
             (actual == wanted) == (*how == Wanted::Equal)
         })
@@ -142,7 +159,7 @@ fn unparsable(term: &str) -> ApiError {
     ))
 }
 
-fn parse_fields(text: &str) -> Result<Vec<(Field, String, Wanted)>, ApiError> {
+fn parse_fields(plural: &str, text: &str) -> Result<Vec<(Field, String, Wanted)>, ApiError> {
     text.split(',')
         .map(str::trim)
         .filter(|term| !term.is_empty())
@@ -161,6 +178,7 @@ fn parse_fields(text: &str) -> Result<Vec<(Field, String, Wanted)>, ApiError> {
             let field = match key.trim() {
                 "metadata.name" => Field::Name,
                 "metadata.namespace" => Field::Namespace,
+                "type" if plural == "secrets" => Field::Type,
                 other if known_elsewhere(other) => {
                     return Err(ApiError::not_implemented(&format!(
                         "the field selector {other}"
@@ -221,12 +239,21 @@ mod tests {
             ("", "metadata.namespace=shop,metadata.name==web", true),
         ];
         for (labels, fields, want) in cases {
-            let selector = Selector::parse(labels, fields).unwrap();
+            let selector = Selector::parse("configmaps", labels, fields).unwrap();
             assert_eq!(selector.matches(&record), want, "{labels} {fields}");
         }
         for bad in ["app in web", "a b", "=x", "app in (x"] {
-            assert_eq!(Selector::parse(bad, "").unwrap_err().code, 400, "{bad}");
+            assert_eq!(
+                Selector::parse("configmaps", bad, "").unwrap_err().code,
+                400,
+                "{bad}"
+            );
         }
-        assert_eq!(Selector::parse("", "spec.x=1").unwrap_err().code, 400);
+        assert_eq!(
+            Selector::parse("configmaps", "", "spec.x=1")
+                .unwrap_err()
+                .code,
+            400
+        );
     }
 }

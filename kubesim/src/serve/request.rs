@@ -215,7 +215,7 @@ fn dispatch(
     let namespace = target.namespace.as_deref();
     match verb {
         "list" => {
-            let page = list::page(&inner.store, table, namespace, &query)?;
+            let page = list::page(&inner.store, table, &kind.plural, namespace, &query)?;
             Ok(list_answer(page, &kind, shape))
         }
         "watch" => {

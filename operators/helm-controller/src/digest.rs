@@ -11,12 +11,14 @@ use serde_json::Value;
 
 /// Uppercase hexadecimal digits. `data`: the `data` of ConfigMaps and Secrets, these with their values in base64.
 pub fn digest<'a>(
-    back_off_limit: i32,
+    back_off_limit: Option<i32>,
     template: &Value,
     data: impl IntoIterator<Item = &'a Value>,
 ) -> String {
     let mut context = Context::new(&SHA256);
-    context.update(back_off_limit.to_string().as_bytes());
+    if let Some(limit) = back_off_limit {
+        context.update(limit.to_string().as_bytes());
+    }
     context.update(json_of_go(template).as_bytes());
     for data in data {
         let mut fields: Vec<_> = data.as_object().into_iter().flatten().collect();

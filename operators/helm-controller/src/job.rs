@@ -57,7 +57,7 @@ pub fn make(chart: Chart<'_>, settings: &Settings, secrets: &[Value]) -> Made {
     let limit = chart.spec.back_off_limit.unwrap_or(BACK_OFF_LIMIT);
     let made = [&content, &values].map(|made| made.as_ref().map(|made| &made["data"]));
     let data = made.into_iter().flatten().chain(secrets);
-    let hash = digest(limit, &template, data);
+    let hash = digest(Some(limit), &template, data);
     template["metadata"]["annotations"] = json!({CONFIG_HASH: format!("SHA256={hash}")});
     let labels = json!({CHART_LABEL: chart.name});
     Made {
@@ -439,3 +439,7 @@ fn content(chart: Chart<'_>) -> Value {
         "metadata": {"name": chart.content_name(), "namespace": chart.namespace},
     })
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

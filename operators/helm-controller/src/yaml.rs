@@ -38,9 +38,22 @@ impl Writer {
             if place > 0 || !inline {
                 self.indent(indent);
             }
-            self.text(name, indent, true);
+            // A key of several lines, or of more than 128 bytes, is a complex one.
+            let is_simple = !name.contains('\n') && name.len() <= 128;
+            if is_simple {
+                self.text(name, indent, true);
+            } else {
+                self.out.push_str("? ");
+                self.text(name, indent, false);
+                self.out.push('\n');
+                self.indent(indent);
+            }
             self.out.push(':');
             match value {
+                Value::Object(fields) if !fields.is_empty() && !is_simple => {
+                    self.out.push(' ');
+                    self.map(value, indent + 2, true);
+                }
                 Value::Object(fields) if !fields.is_empty() => {
                     self.out.push('\n');
                     self.map(value, indent + 2, false);
@@ -136,6 +149,8 @@ impl Writer {
         self.out.push('"');
         let characters: Vec<char> = text.chars().collect();
         let last = characters.len().saturating_sub(1);
+        // It looks for a byte order mark at the beginning, whichever character it writes.
+        let has_mark = text.starts_with('\u{feff}');
         let mut after_break = false;
         for (place, &character) in characters.iter().enumerate() {
             let may_break = character == ' ' && !is_key && !after_break && self.column() > WIDTH;
@@ -162,7 +177,7 @@ impl Writer {
                 '\u{a0}' => self.out.push_str("\\_"),
                 '\u{2028}' => self.out.push_str("\\L"),
                 '\u{2029}' => self.out.push_str("\\P"),
-                other if is_printable(other) && other != '\u{feff}' => self.out.push(other),
+                other if is_printable(other) && !has_mark => self.out.push(other),
                 other => {
                     let code = other as u32;
                     let _ = match code {
@@ -235,8 +250,7 @@ impl Shape {
         let characters: Vec<char> = text.chars().collect();
         let is_blank = |character: Option<&char>| character.is_none_or(|c| " \t\n\r".contains(*c));
         let mut has_indicators = text.starts_with("---") || text.starts_with("...");
-        let (mut has_special, mut has_tabs, mut break_space, mut space_break) =
-            (false, false, false, false);
+        let (mut has_special, mut break_space, mut space_break) = (false, false, false);
         for (place, character) in characters.iter().enumerate() {
             let before = place.checked_sub(1).map(|before| characters[before]);
             let next_is_blank = is_blank(characters.get(place + 1));
@@ -250,8 +264,7 @@ impl Shape {
                 '#' => is_blank(before.as_ref()),
                 _ => false,
             };
-            has_tabs |= *character == '\t';
-            has_special |= !matches!(character, '\n' | '\t') && !is_printable(*character);
+            has_special |= *character != '\n' && !is_printable(*character);
             break_space |= *character == ' ' && before == Some('\n');
             space_break |= *character == '\n' && before == Some(' ');
         }
@@ -263,9 +276,8 @@ impl Shape {
                 && !has_break
                 && !edge(first)
                 && !edge(last)
-                && !has_tabs
                 && !has_special,
-            may_be_single: !break_space && !space_break && !has_tabs && !has_special,
+            may_be_single: !break_space && !space_break && !has_special,
             may_be_block: !space_break && !has_special && last != Some(&' ') && !text.is_empty(),
         }
     }
@@ -273,7 +285,6 @@ impl Shape {
 
 fn is_printable(character: char) -> bool {
     matches!(character, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' if character != '\u{feff}')
-        || character > '\u{ffff}'
 }
 
 /// Whether YAML reads the text as one where it has no quotes.
@@ -282,9 +293,8 @@ fn is_text(text: &str) -> bool {
         "", "~", "null", "Null", "NULL", "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE",
         "on", "On", "ON", "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off",
     ];
-    const OTHERS: [&str; 12] = [
+    const OTHERS: [&str; 11] = [
         "OFF", ".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf",
-        "<<",
     ];
     let is_word =
         WORDS.contains(&text) || OTHERS.contains(&text) || ["-.Inf", "-.INF"].contains(&text);

@@ -15,14 +15,14 @@ use kube::runtime::watcher;
 use kube::{Api, Client};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use crate::api::{Operator, OwnerScope, is_namespaced, prefix_of};
 use crate::app::crd::Crd;
 use crate::cache::Mode;
 use crate::controller;
 use crate::controller::Config;
-use crate::free::{Action, Controller};
+use crate::free::{Action, Controller, Error};
 use crate::metrics::Metrics;
 
 /// What the operators and controllers of one program share.
@@ -42,8 +42,8 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// For a test of a controller: all namespaces, and no end but its own.
-    pub fn new(client: Client) -> Self {
+    /// For a test: all namespaces, and no end but its own.
+    pub(crate) fn new(client: Client) -> Self {
         let (sender, stopped) = watch::channel(());
         Self {
             client,
@@ -90,17 +90,36 @@ impl Shared {
         Failure: std::error::Error + Send + 'static,
     {
         let controllers = self.places().into_iter().map(|place| {
-            make(&place)
-                .with_metrics(Arc::clone(&self.metrics))
-                .graceful_shutdown_on(self.ended())
-                .run(&reconcile, &error_policy, Arc::clone(&context))
-                .for_each(async |done| {
-                    if let Err(error) = done {
-                        warn!("{error}");
-                    }
-                })
+            let context = Arc::clone(&context);
+            self.run_one(make(&place), &reconcile, &error_policy, context)
         });
         join_all(controllers).await;
+    }
+
+    /// Runs one controller until the program ends.
+    pub async fn run_one<K, Context, Reconciled, Failure>(
+        &self,
+        controller: Controller<K>,
+        reconcile: impl Fn(Arc<K>, Arc<Context>) -> Reconciled,
+        error_policy: impl Fn(Arc<K>, &Failure, Arc<Context>) -> Action,
+        context: Arc<Context>,
+    ) where
+        K: Clone + Resource + DeserializeOwned + Debug + Send + Sync + 'static,
+        K::DynamicType: Eq + Hash + Clone + Send,
+        Reconciled: Future<Output = Result<Action, Failure>> + Send + 'static,
+        Failure: std::error::Error + Send + 'static,
+    {
+        let said = controller
+            .with_metrics(Arc::clone(&self.metrics))
+            .graceful_shutdown_on(self.ended())
+            .run(reconcile, error_policy, context);
+        said.for_each(async |said| match said {
+            Ok(_) => {}
+            // A mapper does not know what exists.
+            Err(Error::ObjectNotFound(object)) => debug!(%object, "there is none"),
+            Err(error) => warn!("{error}"),
+        })
+        .await;
     }
 }
 

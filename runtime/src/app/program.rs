@@ -155,6 +155,16 @@ impl Several {
         self
     }
 
+    /// The same of a CRD that is written: its name, `PLURAL.GROUP`, and its text, YAML or JSON.
+    #[must_use]
+    pub fn crd(mut self, name: &str, definition: &'static str) -> Self {
+        let program = Program::new(self.program.about, self.program.version, definition);
+        let group = name.split_once('.').map_or("", |(_, group)| group);
+        self.crds
+            .push(program.named(name.to_owned(), group, self.name));
+        self
+    }
+
     /// A controller: `run` gets what all share and ends when that says so.
     #[must_use]
     pub fn controller<F>(

@@ -189,7 +189,7 @@ impl Launched {
     {
         match cluster.as_simulated() {
             Some(simulated) => {
-                let shared = Shared::new(simulated.server.client("tare"));
+                let shared = tare_runtime::testing::shared(simulated.server.client("tare"));
                 Launched::InProcess(tokio::spawn(run(shared)))
             }
             None => {

@@ -91,7 +91,7 @@ impl Watch {
         query: &Query,
         shape: Shape,
     ) -> Result<Watch, ApiError> {
-        let selector = Selector::parse(&query.label_selector, &query.field_selector)?;
+        let selector = Selector::parse(&kind.plural, &query.label_selector, &query.field_selector)?;
         let start = start(query)?;
         let now = Instant::now();
         let changed = inner
