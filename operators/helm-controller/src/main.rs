@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     let about = "a controller for the HelmCharts of k3s";
     CRDS.into_iter()
         .fold(
-            Program::several("helm-controller", about, env!("TARE_VERSION")),
+            Program::several("tare-helm-controller", about, env!("TARE_VERSION")),
             |program, (name, text)| program.crd(name, text),
         )
         .controller("helm-controller", |shared| run(shared, options))

@@ -1,8 +1,8 @@
 //! The same story with helm-controller itself and with this program, on a real control plane with all of its controllers: the objects are
 //! compared field by field, and then this program goes on where the other one has stopped.
 //!
-//! `HELM_CONTROLLER` names the original program; without it, that which `loadgen` builds is taken (`loadgen conform
-//! --workload helmchart --subjects helm-controller/default`). Without a program or the binaries of a control plane the tests are
+//! `HELM_CONTROLLER` names the original program; without it, that which loadgen has built is taken (`loadgen conform --control-plane
+//! kube --subjects helm-controller/default`). Without a program or the binaries of a control plane the tests are
 //! ignored, and the list says why.
 //!
 //! Not compared: identities and times; the annotation with the object as wrangler applied it, which this program does not write; what
@@ -62,10 +62,16 @@ fn block_on(story: impl Future<Output = ()>) {
 
 fn original() -> Option<PathBuf> {
     let named = std::env::var_os("HELM_CONTROLLER").map(PathBuf::from);
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
-    let built = cache.join("tare/subjects/target/dist/helm-controller");
-    named.or(Some(built)).filter(|path| path.exists())
+    // One folder for each version.
+    let versions = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .parent()?
+        .join("dist/go");
+    let versions = std::fs::read_dir(versions).into_iter().flatten().flatten();
+    let mut built = versions.map(|version| version.path().join("helm-controller"));
+    named
+        .into_iter()
+        .chain(built.by_ref())
+        .find(|path| path.exists())
 }
 
 /// A program that works until this is dropped.
@@ -139,7 +145,7 @@ impl World {
     }
 
     fn ours(&self) -> Running {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_helm-controller"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tare-helm-controller"));
         command.args(["run", "--admin", "127.0.0.1:0"]);
         self.run(&mut command, "ours.log")
     }
