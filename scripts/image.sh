@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The image as a multi-platform OCI layout, without a daemon: scripts/image.sh [OPTION...] [PLATFORM...]
-#   --package tare|loadgen   which one                                                     [tare]
+#   --package NAME           tare, loadgen or tare-helm-controller                         [tare]
 #   --binaries DIR           takes DIR/TARGET/PACKAGE (scripts/dist.sh --out DIR)          [builds them]
 #   --out DIR                where DIR/PACKAGE (zstd) and DIR/PACKAGE-gzip are written     [target/image]
 # Platforms: amd64 arm64 arm/v7; without one, all three.
@@ -33,7 +33,7 @@ while [[ $# -gt 0 ]]; do
             ;;
     esac
 done
-[[ " ${packages[*]} " == *" $package "* ]] || fail "--package \"$package\" is not one of ${packages[*]}" 2
+[[ " ${packages[*]} ${operators[*]} " == *" $package "* ]] || fail "--package \"$package\" is not one of ${packages[*]} ${operators[*]}" 2
 # In the order of `platforms`, however they were named: the index depends on it.
 wanted=()
 for platform in "${platforms[@]}"; do

@@ -6,6 +6,8 @@
 # The version of all packages, and so the tag of every image.
 version="$(sed -n '/^\[workspace\.package\]/,/^$/s/^version = "\(.*\)"/\1/p' Cargo.toml)"
 packages=(tare loadgen)
+# Operators that others know, each with a page of its own (operators/): images, not part of the release.
+operators=(tare-helm-controller)
 # As image indexes call them, in the order in which they stand there.
 platforms=(amd64 arm64 arm/v7)
 

@@ -11,8 +11,14 @@ use tare::edgeapp::EdgeApp;
 #[path = "../../examples/cache.rs"]
 mod cache;
 #[allow(dead_code)]
+#[path = "../../examples/certificates.rs"]
+mod certificates;
+#[allow(dead_code)]
 #[path = "../../examples/echo.rs"]
 mod echo;
+#[allow(dead_code)]
+#[path = "../../examples/external_secrets.rs"]
+mod external_secrets;
 #[allow(dead_code)]
 #[path = "../../examples/inference_service/resource.rs"]
 mod inference_service;
@@ -50,6 +56,12 @@ fn crds_on_disk_are_those_of_the_types() -> Result<(), Box<dyn std::error::Error
     agree::<tenant::Tenant>("examples/tenant/crd.yaml", "examples/tenant.rs")?;
     agree::<echo::Echo>("examples/echo/crd.yaml", "examples/echo.rs")?;
     agree::<cache::Cache>("examples/cache/crd.yaml", "examples/cache.rs")?;
+    let source = "examples/certificates.rs";
+    agree::<certificates::Certificate>("examples/certificates/certificate.yaml", source)?;
+    agree::<certificates::Issuer>("examples/certificates/issuer.yaml", source)?;
+    agree::<certificates::ClusterIssuer>("examples/certificates/clusterissuer.yaml", source)?;
+    let source = "examples/external_secrets.rs";
+    agree::<external_secrets::ExternalSecret>("examples/external_secrets/crd.yaml", source)?;
     agree::<inference_service::InferenceService>(
         "examples/inference_service/crd.yaml",
         "examples/inference_service/resource.rs",

@@ -186,8 +186,8 @@ fn image_and_pod_are_started_alike() -> Outcome {
     );
     assert_eq!(
         dockerfile.matches(&user).count(),
-        2,
-        "both images: {user:?}"
+        3,
+        "each image: {user:?}"
     );
     Ok(())
 }

@@ -27,30 +27,38 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let missing = match (Binaries::find(), original()) {
-        (Err(error), _) => Some(error.to_string()),
-        (_, None) => Some("the original is not built".to_owned()),
-        _ => None,
-    };
-    let name = |name: &str| match &missing {
+    let no_plane = Binaries::find().err().map(|error| error.to_string());
+    let no_original = original()
+        .is_none()
+        .then(|| "the original, built".to_owned());
+    let neither = no_plane.clone().or(no_original);
+    let trials = vec![
+        trial("what_it_makes_is_equal_field_by_field", &neither, || {
+            block_on(equal())
+        }),
+        trial(
+            "it_goes_on_where_the_original_has_stopped",
+            &neither,
+            || block_on(goes_on()),
+        ),
+        trial("the_shipped_role_suffices", &no_plane, || {
+            block_on(role_suffices())
+        }),
+    ];
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// A test that is ignored where something is missing.
+fn trial(name: &str, missing: &Option<String>, run: fn()) -> Trial {
+    let name = match missing {
         Some(why) => format!("{name} [needs {why}]"),
         None => name.to_owned(),
     };
-    let trials = vec![
-        Trial::test(name("what_it_makes_is_equal_field_by_field"), || {
-            block_on(equal());
-            Ok(())
-        }),
-        Trial::test(name("it_goes_on_where_the_original_has_stopped"), || {
-            block_on(goes_on());
-            Ok(())
-        }),
-    ];
-    let trials = trials.into_iter();
-    let trials = trials
-        .map(|trial| trial.with_ignored_flag(missing.is_some()))
-        .collect();
-    libtest_mimic::run(&arguments, trials).exit_code()
+    let test = Trial::test(name, move || {
+        run();
+        Ok(())
+    });
+    test.with_ignored_flag(missing.is_some())
 }
 
 fn block_on(story: impl Future<Output = ()>) {
@@ -89,8 +97,8 @@ struct World {
     kubeconfig: PathBuf,
     logs: PathBuf,
     // Ended before its folder is removed.
-    _plane: ControlPlane,
-    _dir: TempDir,
+    plane: ControlPlane,
+    dir: TempDir,
 }
 
 impl World {
@@ -124,8 +132,8 @@ impl World {
             objects,
             kubeconfig,
             logs,
-            _plane: plane,
-            _dir: dir,
+            plane,
+            dir,
         }
     }
 
@@ -564,5 +572,35 @@ async fn goes_on() {
                 .is_null()
         })
         .await;
+    drop(program);
+}
+
+/// The account, the role and its binding of `deploy/install.yaml`, and all that the story needs.
+async fn role_suffices() {
+    let mut world = World::start("helm-role").await;
+    let install = include_str!("../deploy/install.yaml");
+    for text in install.split("\n---\n") {
+        let object: Value = serde_saphyr::from_str(text).unwrap();
+        if object["kind"] != "Deployment" {
+            world.objects.create(&object).await.unwrap();
+        }
+    }
+    let path = "/api/v1/namespaces/kube-system/serviceaccounts/tare-helm-controller/token";
+    let asked =
+        json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+    let request = Request::post(path).header("content-type", "application/json");
+    let request = request.body(asked.to_string().into_bytes()).unwrap();
+    let token: Value = world.objects.0.request(request).await.unwrap();
+    let token = token["status"]["token"].as_str().unwrap();
+    let (url, ca) = (world.plane.url(), world.plane.ca_pem());
+    let text = kubesim::kubeconfig(&url, ca, "tare-helm-controller", token);
+    world.kubeconfig = world.dir.path().join("account.kubeconfig");
+    std::fs::write(&world.kubeconfig, text).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tare-helm-controller"));
+    command.args(["run", "--install-crd", "--admin", "127.0.0.1:0"]);
+    let program = world.run(&mut command, "ours.log");
+    story(&world).await;
+    let log = std::fs::read_to_string(world.logs.join("ours.log")).unwrap();
+    assert!(!log.contains("orbidden"), "{log}");
     drop(program);
 }
