@@ -184,11 +184,7 @@ fn image_and_pod_are_started_alike() -> Outcome {
         "\nUSER {}:{}\n",
         context["runAsUser"], context["runAsGroup"]
     );
-    assert_eq!(
-        dockerfile.matches(&user).count(),
-        3,
-        "each image: {user:?}"
-    );
+    assert_eq!(dockerfile.matches(&user).count(), 3, "each image: {user:?}");
     Ok(())
 }
 
