@@ -85,22 +85,14 @@ impl Example {
     fn args(self) -> &'static [&'static str] {
         match self {
             Example::InferenceService => &["--image", SERVER_IMAGE],
-            _ => &[],
+            Example::WebApp | Example::MyService | Example::Echo | Example::Cache => &[],
         }
     }
 
     /// Installs the CRD: with the program's `install` on a real cluster.
     pub async fn install(self, cluster: &Cluster) {
         let Some(simulated) = cluster.as_simulated() else {
-            let plane = &cluster.as_real().plane;
-            let output = plane.run_example(self.program(), &["install"]).await;
-            let errors = String::from_utf8_lossy(&output.stderr);
-            assert!(
-                output.status.success(),
-                "{} install: {errors}",
-                self.program()
-            );
-            return;
+            return install_by_program(cluster, self.program()).await;
         };
         let installed = simulated.server.install(self.crd());
         installed.expect("install the CRD");
@@ -217,13 +209,16 @@ pub async fn install<K: CustomResourceExt>(cluster: &Cluster, program: &str) {
             let crd = serde_json::to_string(&K::crd()).expect("a CRD is JSON");
             simulated.server.install(&crd).expect("install the CRD");
         }
-        None => {
-            let output = cluster.as_real().plane.run_example(program, &["install"]);
-            let output = output.await;
-            let errors = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{program} install: {errors}");
-        }
+        None => install_by_program(cluster, program).await,
     }
+}
+
+/// The command `install` of a program, on a real cluster.
+async fn install_by_program(cluster: &Cluster, program: &str) {
+    let plane = &cluster.as_real().plane;
+    let output = plane.run_example(program, &["install"]).await;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} install: {errors}");
 }
 
 /// The user whose requests are those of an example.
