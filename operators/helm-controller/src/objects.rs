@@ -33,6 +33,13 @@ struct Item {
     metadata: Value,
 }
 
+/// Kind, name and namespace of an object: what finds it.
+pub fn like(api_version: &str, kind: &str, namespace: &str, name: &str) -> Value {
+    json!({
+        "apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": namespace},
+    })
+}
+
 /// The collection of an object that has `apiVersion`, `kind` and perhaps a namespace.
 fn collection(object: &Value) -> String {
     let api_version = object["apiVersion"].as_str().unwrap_or_default();

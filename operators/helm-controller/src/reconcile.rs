@@ -13,9 +13,10 @@ use tare_runtime::free::Action;
 
 use crate::chart::{Chart, HelmChart, HelmChartCondition, HelmChartConfigSpec, HelmChartStatus};
 use crate::job::{self, CONFIG_HASH, Settings};
-use crate::objects::Objects;
+use crate::objects::{Objects, like};
 use crate::owned;
 
+const API_VERSION: &str = "helm.cattle.io/v1";
 /// Held until what the chart has installed is gone.
 const FINALIZER: &str = "wrangler.cattle.io/on-helm-chart-remove";
 /// The controller that a chart belongs to.
@@ -78,18 +79,19 @@ impl Context {
         match annotations.get(MANAGED_BY) {
             Some(manager) if *manager != self.controller => return Ok(false),
             Some(_) if is_held => return Ok(true),
-            // Without the finalizer there is nothing to remove.
-            _ if is_deleted => return Ok(false),
+            // Without the finalizer there is nothing to remove, and it cannot be added any more.
+            _ if is_deleted && !is_held => return Ok(false),
             _ => {}
         }
-        let mut held = finalizers.to_vec();
-        held.push(FINALIZER.to_owned());
-        let finalizers = if is_held { finalizers.to_vec() } else { held };
+        let others = finalizers.iter().filter(|one| *one != FINALIZER);
+        let finalizers: Vec<_> = others.map(String::as_str).chain([FINALIZER]).collect();
         let patch = json!({"metadata": {
             "resourceVersion": chart.metadata.resource_version, "finalizers": finalizers,
             "annotations": {MANAGED_BY: self.controller},
         }});
-        self.objects.merge(&like(chart), "", &patch).await?;
+        let (name, namespace) = (chart.name_any(), chart.namespace().unwrap_or_default());
+        let chart = like(API_VERSION, "HelmChart", &namespace, &name);
+        self.objects.merge(&chart, "", &patch).await?;
         Ok(false)
     }
 
@@ -102,22 +104,11 @@ impl Context {
         if is_deleted {
             return Ok(None);
         }
-        let like = json!({
-            "apiVersion": "helm.cattle.io/v1", "kind": "HelmChartConfig",
-            "metadata": {"name": name, "namespace": namespace},
-        });
-        let found = self.objects.get(&like).await?;
+        let config = like(API_VERSION, "HelmChartConfig", namespace, name);
+        let found = self.objects.get(&config).await?;
         let spec = found.map(|mut found| serde_json::from_value(found["spec"].take()));
         spec.transpose().map_err(kube::Error::SerdeError)
     }
-}
-
-/// Kind, name and namespace of a chart.
-fn like(chart: &HelmChart) -> Value {
-    json!({
-        "apiVersion": "helm.cattle.io/v1", "kind": "HelmChart",
-        "metadata": {"name": chart.metadata.name, "namespace": chart.metadata.namespace},
-    })
 }
 
 /// The newest release of a chart.
@@ -157,11 +148,7 @@ impl One<'_> {
             return Ok(Action::await_change());
         }
         let found = self.job().await?;
-        let applying = format!(
-            "Applying HelmChart using Job {}/{}",
-            chart.namespace,
-            chart.job_name()
-        );
+        let applying = format!("Applying HelmChart using Job {}", self.job_place());
         if is(&found, "Failed") {
             let why = "Job has reached configured number of retries without succeeding";
             let conditions = vec![
@@ -195,12 +182,7 @@ impl One<'_> {
         }
         job::expect(&mut made.job, release.revision, &made.config_hash);
         let objects = [made.values, made.content].into_iter().flatten();
-        let role = &self.context.settings.cluster_role;
-        let account = [
-            owned::service_account(chart),
-            owned::role_binding(chart, role),
-        ];
-        let objects = objects.chain(account);
+        let objects = objects.chain(self.account());
         let is_written = self.apply(objects, made.job, &found).await?;
         let conditions = vec![
             HelmChartCondition::new("JobCreated", true, "Job created", applying),
@@ -214,8 +196,8 @@ impl One<'_> {
         .await?;
         if is_written {
             let url = self.object.annotations().get(CHART_URL).map(String::as_str);
-            let (source, namespace, job) = (chart.source(url), chart.namespace, chart.job_name());
-            let message = format!("Applying HelmChart from {source} using Job {namespace}/{job} ");
+            let (source, job) = (chart.source(url), self.job_place());
+            let message = format!("Applying HelmChart from {source} using Job {job} ");
             self.tell("Normal", "ApplyJob", &message).await;
         }
         Ok(Action::await_change())
@@ -230,12 +212,7 @@ impl One<'_> {
         if self.resumed(&found).await? {
             return Ok(Action::await_change());
         }
-        let role = &self.context.settings.cluster_role;
-        let account = [
-            owned::service_account(chart),
-            owned::role_binding(chart, role),
-        ];
-        let job = format!("Job {}/{job_name}", chart.namespace);
+        let (account, job) = (self.account(), format!("Job {}", self.job_place()));
         if is(&found, "Complete") {
             let message = format!("Uninstalled HelmChart using {job}, removing resources");
             self.tell("Normal", "RemoveJob", &message).await;
@@ -278,27 +255,45 @@ impl One<'_> {
         (!["", "v3"].contains(&version)).then_some(version)
     }
 
+    fn like(&self) -> Value {
+        like(
+            API_VERSION,
+            "HelmChart",
+            self.chart.namespace,
+            self.chart.name,
+        )
+    }
+
+    /// Namespace and name of its Job, for a person.
+    fn job_place(&self) -> String {
+        format!("{}/{}", self.chart.namespace, self.chart.job_name())
+    }
+
+    /// As whom the Job works, and what it may do.
+    fn account(&self) -> [Value; 2] {
+        let role = &self.context.settings.cluster_role;
+        [
+            owned::service_account(self.chart),
+            owned::role_binding(self.chart, role),
+        ]
+    }
+
     fn status(&self) -> HelmChartStatus {
         self.object.status.clone().unwrap_or_default()
     }
 
     async fn job(&self) -> Result<Option<Value>, kube::Error> {
-        let like = json!({
-            "apiVersion": "batch/v1", "kind": "Job",
-            "metadata": {"name": self.chart.job_name(), "namespace": self.chart.namespace},
-        });
-        self.context.objects.get(&like).await
+        let (namespace, name) = (self.chart.namespace, self.chart.job_name());
+        let job = like("batch/v1", "Job", namespace, &name);
+        self.context.objects.get(&job).await
     }
 
     /// The data of the Secrets that are followed, as far as they are there.
     async fn followed(&self) -> Result<Vec<Value>, kube::Error> {
         let mut all = Vec::new();
         for name in self.chart.followed_secrets() {
-            let like = json!({
-                "apiVersion": "v1", "kind": "Secret",
-                "metadata": {"name": name, "namespace": self.chart.namespace},
-            });
-            let found = self.context.objects.get(&like).await?;
+            let secret = like("v1", "Secret", self.chart.namespace, name);
+            let found = self.context.objects.get(&secret).await?;
             all.extend(found.map(|mut secret| secret["data"].take()));
         }
         Ok(all)
@@ -346,8 +341,7 @@ impl One<'_> {
             return Ok(false);
         }
         if self.context.objects.suspend(job, false).await? {
-            let job = format!("{}/{}", self.chart.namespace, self.chart.job_name());
-            let message = format!("Resumed synced Job {job}");
+            let message = format!("Resumed synced Job {}", self.job_place());
             self.tell("Normal", "ResumeJob", &message).await;
         }
         Ok(true)
@@ -363,13 +357,16 @@ impl One<'_> {
         let (chart, api) = (self.chart, &self.context.objects);
         let uid = self.object.uid().unwrap_or_default();
         let set = owned::set_id(chart, &self.context.controller);
+        let is_as_wanted = found.as_ref().is_some_and(|found| {
+            let same = |field| job::has(&found["spec"][field], &job["spec"][field]);
+            same("template") && same("backoffLimit")
+        });
         if let Some(found) = found
+            && !is_as_wanted
             && found["spec"]["suspend"] == false
-            && !job::has(&found["spec"]["template"], &job["spec"]["template"])
             && api.suspend(found, true).await?
         {
-            let job = format!("{}/{}", chart.namespace, chart.job_name());
-            let message = format!("Suspended Job {job} for delete");
+            let message = format!("Suspended Job {} for delete", self.job_place());
             self.tell("Normal", "SuspendJob", &message).await;
         }
         let mut is_written = false;
@@ -382,8 +379,7 @@ impl One<'_> {
         let Some(found) = found else {
             return Ok(api.create(&job).await? || is_written);
         };
-        let same = |field: &str| job::has(&found["spec"][field], &job["spec"][field]);
-        if same("template") && same("backoffLimit") {
+        if is_as_wanted {
             return Ok(is_written);
         }
         if found["metadata"]["annotations"].get(REPLACE_WAIT).is_none() {
@@ -410,7 +406,7 @@ impl One<'_> {
         }
         let patch = json!({ "status": status });
         let objects = &self.context.objects;
-        objects.merge(&like(self.object), "/status", &patch).await?;
+        objects.merge(&self.like(), "/status", &patch).await?;
         Ok(true)
     }
 
@@ -422,7 +418,7 @@ impl One<'_> {
             "resourceVersion": self.object.metadata.resource_version, "finalizers": kept,
         }});
         let objects = &self.context.objects;
-        objects.merge(&like(self.object), "", &patch).await?;
+        objects.merge(&self.like(), "", &patch).await?;
         Ok(Action::await_change())
     }
 
@@ -436,7 +432,7 @@ impl One<'_> {
             "apiVersion": "v1", "kind": "Event", "type": type_, "reason": reason, "message": message,
             "metadata": {"generateName": format!("{}.", self.chart.name), "namespace": self.chart.namespace},
             "involvedObject": {
-                "apiVersion": "helm.cattle.io/v1", "kind": "HelmChart", "name": meta.name,
+                "apiVersion": API_VERSION, "kind": "HelmChart", "name": meta.name,
                 "namespace": meta.namespace, "uid": meta.uid, "resourceVersion": meta.resource_version,
             },
             "source": {"component": self.context.controller}, "count": 1,

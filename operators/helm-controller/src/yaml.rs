@@ -289,15 +289,13 @@ fn is_printable(character: char) -> bool {
 
 /// Whether YAML reads the text as one where it has no quotes.
 fn is_text(text: &str) -> bool {
-    const WORDS: [&str; 26] = [
+    const WORDS: &[&str] = &[
         "", "~", "null", "Null", "NULL", "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE",
         "on", "On", "ON", "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off",
-    ];
-    const OTHERS: [&str; 11] = [
         "OFF", ".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf",
+        "-.Inf", "-.INF",
     ];
-    let is_word =
-        WORDS.contains(&text) || OTHERS.contains(&text) || ["-.Inf", "-.INF"].contains(&text);
+    let is_word = WORDS.contains(&text);
     !is_word && !is_number(text) && !is_base_60(text) && !is_time(text)
 }
 

@@ -296,9 +296,8 @@ async fn what_it_cannot_do_is_in_the_status_and_what_is_not_its_own_is_left() {
         let chart = world.get("helmcharts", name);
         assert!(chart["metadata"]["finalizers"].is_null() && chart["status"].is_null());
     }
-    let failed = json!({"spec": {"chart": "y"}});
     let mut third = like("HelmChart", "third");
-    third["spec"] = failed["spec"].clone();
+    third["spec"] = json!({"chart": "y"});
     world.create(third).await;
     world.until_there("jobs", "helm-install-third").await;
     world.say("helm-install-third", "Failed").await;
@@ -307,4 +306,23 @@ async fn what_it_cannot_do_is_in_the_status_and_what_is_not_its_own_is_left() {
     })
     .await;
     world.stays_quiet().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_lost_its_mark_while_it_goes_is_removed_all_the_same() {
+    let world = World::new();
+    world.create(chart(json!({"chart": "web"}))).await;
+    world.until_there("jobs", JOB).await;
+    let held = json!({"metadata": {"finalizers": ["example.com/held", "wrangler.cattle.io/on-helm-chart-remove"]}});
+    let web = like("HelmChart", "web");
+    world.user.merge(&web, "", &held).await.unwrap();
+    world.user.delete(&web).await.unwrap();
+    let unmarked = json!({"metadata": {"annotations": {"helmcharts.cattle.io/managed-by": null}}});
+    world.user.merge(&web, "", &unmarked).await.unwrap();
+    world.until_there("jobs", "helm-delete-web").await;
+    world.say("helm-delete-web", "Complete").await;
+    until("only the other finalizer is left", async || {
+        world.get("helmcharts", "web")["metadata"]["finalizers"] == json!(["example.com/held"])
+    })
+    .await;
 }

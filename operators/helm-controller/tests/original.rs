@@ -262,7 +262,6 @@ fn bare(mut object: Value) -> Value {
     if object.is_null() {
         return object;
     }
-    let name = object["metadata"]["name"].clone();
     let metadata = object["metadata"].as_object_mut().unwrap();
     for field in [
         "uid",
@@ -287,8 +286,6 @@ fn bare(mut object: Value) -> Value {
         .and_then(Value::as_object_mut)
     {
         annotations.remove("objectset.rio.cattle.io/applied");
-        // The controller of Jobs may not have taken a finished one away yet.
-        annotations.remove("batch.kubernetes.io/job-tracking");
     }
     if object["kind"] == "Job" {
         object["status"] = Value::Null;
@@ -301,7 +298,6 @@ fn bare(mut object: Value) -> Value {
             labels.retain(|label, _| !label.ends_with("controller-uid"));
         }
     }
-    object["metadata"]["name"] = name;
     object
 }
 
