@@ -311,8 +311,8 @@ where
                 self.list_pause_ms = 0;
                 self.listed_for.clear();
                 self.parts.api.metrics().set_ready();
-                if let Purpose::Marked { .. } = purpose {
-                    self.queue.listed(began_ms);
+                if let Purpose::Marked { until_ms } = purpose {
+                    self.queue.listed(began_ms, until_ms);
                     self.marks_at_ms = now_ms + LIST_EVERY_MS;
                 }
             }

@@ -85,9 +85,11 @@ impl Marks {
         })
     }
 
-    /// Removes the marks that were due before `began_ms`: a list that began then has not shown their objects.
-    pub fn listed(&mut self, began_ms: u64) {
-        self.marks.retain(|_, mark| mark.due_ms() >= began_ms);
+    /// A list that began at `began_ms` has shown every object: what was due by then and by `until_ms`, and still has its
+    /// mark, is gone.
+    pub fn listed(&mut self, began_ms: u64, until_ms: u64) {
+        let is_shown = |mark: Mark| mark.due_ms() < began_ms && mark.due_ms() <= until_ms;
+        self.marks.retain(|_, mark| !is_shown(*mark));
         // After a wave of requeues the table is nearly empty.
         if self.marks.len() < self.marks.capacity() / 4 {
             self.marks.shrink_to_fit();
@@ -95,24 +97,41 @@ impl Marks {
         self.first_due_ms = self.marks.values().map(|mark| mark.due_ms()).min();
     }
 
-    /// The latest of some times from `now_ms` on by which at most `count` objects are due.
-    pub fn until_ms(&self, now_ms: u64, count: usize) -> u64 {
-        const STEP_MS: u64 = 5_000;
-        const STEPS: usize = 12;
-        let mut due = [0usize; STEPS + 1];
-        for mark in self.marks.values() {
-            let step = mark.due_ms().saturating_sub(now_ms).div_ceil(STEP_MS);
-            if let Some(step) = due.get_mut(usize::try_from(step).unwrap_or(usize::MAX)) {
-                *step += 1;
+    /// The time by which a list that begins now resolves marks. Of more than `overdue` that are due the first so many (and
+    /// what is due at the same time as the last of them); else also what is due soon, up to `ahead`.
+    pub fn until_ms(&self, now_ms: u64, overdue: usize, ahead: usize) -> u64 {
+        match self.due_by(now_ms) > overdue {
+            true => self.first_of(overdue, now_ms),
+            false => self.ahead_ms(now_ms, ahead),
+        }
+    }
+
+    fn due_by(&self, at_ms: u64) -> usize {
+        let due = self.marks.values().filter(|mark| mark.due_ms() <= at_ms);
+        due.count()
+    }
+
+    /// The earliest time by which `count` are due, where that is before `now_ms`.
+    fn first_of(&self, count: usize, now_ms: u64) -> u64 {
+        // Some 20 times through the table, rather than a sorted copy of it.
+        let (mut low_ms, mut high_ms) = (self.first_due_ms.unwrap_or(0), now_ms);
+        while low_ms < high_ms {
+            let middle_ms = low_ms.midpoint(high_ms);
+            match self.due_by(middle_ms) >= count {
+                true => high_ms = middle_ms,
+                false => low_ms = middle_ms + 1,
             }
         }
-        let mut sum = 0;
-        let fits = due.iter().take_while(|step| {
-            sum += **step;
-            sum <= count
-        });
-        let steps = u64::try_from(fits.count()).unwrap_or(0).saturating_sub(1);
-        now_ms + steps * STEP_MS
+        high_ms
+    }
+
+    /// The latest of some times from `now_ms` on by which at most `count` are due.
+    fn ahead_ms(&self, now_ms: u64, count: usize) -> u64 {
+        const STEP_MS: u64 = 5_000;
+        const STEPS: u64 = 12;
+        let times = (0..=STEPS).map(|step| now_ms + step * STEP_MS);
+        let fits = times.take_while(|at_ms| self.due_by(*at_ms) <= count);
+        fits.last().unwrap_or(now_ms)
     }
 }
 
@@ -143,8 +162,18 @@ mod tests {
         let mut marks = Marks::default();
         marks.add(&key(1), Mark::new(99, 0));
         marks.add(&key(2), Mark::new(100, 0));
-        marks.listed(100);
+        marks.listed(100, 100);
         assert_eq!((marks.len(), marks.first_due_ms()), (1, Some(100)));
+    }
+
+    #[test]
+    fn what_a_list_was_not_to_resolve_stays() {
+        let mut marks = Marks::default();
+        for due_ms in [10, 20, 30] {
+            marks.add(&key(due_ms), Mark::new(due_ms as u64, 0));
+        }
+        marks.listed(100, 20);
+        assert_eq!((marks.len(), marks.first_due_ms()), (1, Some(30)));
     }
 
     #[test]
@@ -154,10 +183,26 @@ mod tests {
             marks.add(&key(n), Mark::new(n as u64 * 5_000, 0));
         }
         // Due at 0, 5, 10 s.
-        assert_eq!(marks.until_ms(0, 3), 10_000);
-        assert_eq!(marks.until_ms(10_000, 3), 10_000);
-        assert_eq!(marks.until_ms(0, 0), 0);
-        assert_eq!(marks.until_ms(0, 100), 60_000);
+        assert_eq!(marks.until_ms(0, 9, 3), 10_000);
+        assert_eq!(marks.until_ms(10_000, 9, 3), 10_000);
+        assert_eq!(marks.until_ms(0, 9, 0), 0);
+        assert_eq!(marks.until_ms(0, 9, 100), 60_000);
+    }
+
+    #[test]
+    fn of_more_than_can_be_done_a_list_takes_what_is_due_first() {
+        let mut marks = Marks::default();
+        for n in 0..10 {
+            marks.add(&key(n), Mark::new(n as u64 * 1_000, 0));
+        }
+        // Due at 0, 1, 2, 3 s.
+        assert_eq!(marks.until_ms(20_000, 4, 1), 3_000);
+        assert_eq!(marks.until_ms(20_000, 10, 100), 80_000);
+        let mut at_once = Marks::default();
+        for n in 0..10 {
+            at_once.add(&key(n), Mark::new(500, 0));
+        }
+        assert_eq!(at_once.until_ms(20_000, 4, 1), 500);
     }
 
     #[test]

@@ -23,6 +23,8 @@ use crate::model::{ObjectKey, hash64, millis};
 
 /// Objects with an entry: about 150 bytes each, beside their content.
 const ENTRIES: usize = 4_096;
+/// Overdue objects that one list looks for, in times of the entries: few enough to be done in about a minute.
+const LOT: usize = 4;
 /// JSON of waiting objects that is held.
 const HELD_BYTES: usize = 512 << 10;
 /// Pauses after failures: the first and the longest, ms.
@@ -204,9 +206,9 @@ impl Queue {
         }
     }
 
-    /// A list that began at `began_ms` has shown every object.
-    pub fn listed(&mut self, began_ms: u64) {
-        self.marks.listed(began_ms);
+    /// A list that began at `began_ms`, to resolve marks by `until_ms`, has shown every object.
+    pub fn listed(&mut self, began_ms: u64, until_ms: u64) {
+        self.marks.listed(began_ms, until_ms);
     }
 
     /// When a list is needed to find what has a mark, ms.
@@ -214,9 +216,11 @@ impl Queue {
         self.marks.first_due_ms()
     }
 
-    /// By when marks are to be resolved by a list that begins now, so that their objects have room.
+    /// By when marks are to be resolved by a list that begins now. Where more is due than can be done, what is due first has
+    /// its turn first, in lots: a list shows objects by their names, and waits where there is no room.
     pub fn resolve_until_ms(&self, now_ms: u64) -> u64 {
-        self.marks.until_ms(now_ms, self.limits.entries / 2)
+        let entries = self.limits.entries;
+        self.marks.until_ms(now_ms, LOT * entries, entries / 2)
     }
 
     /// The next object for a worker.

@@ -139,8 +139,37 @@ fn what_finds_no_room_is_found_by_a_list() {
     for n in 0..5 {
         queue.resolve(&key(n), until_ms, 10);
     }
-    queue.listed(10);
+    queue.listed(10, until_ms);
     assert_eq!((queue.ready(), queue.marked()), (2, 0));
+}
+
+/// Objects that changed early come before those that changed late, whatever their names.
+#[test]
+fn of_more_than_can_be_done_what_is_due_first_has_its_turn_first() {
+    const ALL: usize = 60;
+    let mut queue = queue(0, SMALL);
+    for n in (0..ALL).rev() {
+        queue.request(&key(n), None, (ALL - n) as u64);
+    }
+    let mut turns = Vec::new();
+    let now_ms = ALL as u64;
+    while turns.len() < ALL {
+        let until_ms = queue.resolve_until_ms(now_ms);
+        for n in 0..ALL {
+            queue.resolve(&key(n), until_ms, now_ms);
+            // The list reads on as room comes.
+            while let Some((key, _)) = taken(&mut queue, now_ms) {
+                queue.finish(&key, Next::Never, now_ms);
+                turns.push(key);
+            }
+        }
+        queue.listed(now_ms, until_ms);
+    }
+    let lot = LOT * SMALL.entries;
+    let early = turns.iter().take(SMALL.entries + lot).cloned();
+    let early = std::collections::BTreeSet::from_iter(early);
+    let first = (ALL - SMALL.entries - lot..ALL).map(key);
+    assert_eq!(early, first.collect());
 }
 
 #[test]
@@ -172,6 +201,9 @@ fn a_deleted_object_has_no_work() {
     assert_eq!(taken(&mut queue, 0), None);
 }
 
+/// More than a list looks for at once.
+const OBJECTS: usize = 20;
+
 /// What happens to the queue.
 #[derive(Debug, Clone)]
 enum Step {
@@ -190,7 +222,7 @@ fn step() -> impl Strategy<Value = Step> {
         (0..20_000u64).prop_map(|ms| Next::After(Duration::from_millis(ms))),
     ];
     prop_oneof![
-        3 => (0..8usize).prop_map(Step::Request),
+        3 => (0..OBJECTS).prop_map(Step::Request),
         3 => Just(Step::Take),
         3 => next.prop_map(Step::Finish),
         1 => (0..3_000u64).prop_map(Step::Wait),
@@ -227,10 +259,10 @@ proptest! {
         };
         let list = |queue: &mut Queue, now_ms: u64| {
             let until_ms = queue.resolve_until_ms(now_ms);
-            for n in 0..8 {
+            for n in 0..OBJECTS {
                 queue.resolve(&key(n), until_ms, now_ms);
             }
-            queue.listed(now_ms);
+            queue.listed(now_ms, until_ms);
         };
         for step in steps {
             match step {
