@@ -3,10 +3,11 @@
 //! Guarantees: pure; every figure is one of the tables of the report, with its label and its unit, and with the lowest
 //! and the highest of its runs; a name that is not one is an error that names it. Below the table stands what it was
 //! measured on, how many runs are behind it, and after which delay a Deployment was ready; a line whose runs are
-//! more or fewer than the others' says how many. Leaves to others: the marks (`marks`), what a figure is (`rows`).
+//! more or fewer than the others' says how many. `begin FOLDER,FOLDER lines=subjects …` has the subjects of several folders, each
+//! with its number of objects. Leaves to others: the marks (`marks`), what a figure is (`rows`).
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -33,6 +34,8 @@ pub enum Error {
     Subject(String, String),
     #[error("objects={0}: not a number of objects of the folder; there are {1}")]
     Size(String, String),
+    #[error("several folders have a line for each subject: write lines=subjects")]
+    NotTurned,
 }
 
 /// What a block shows.
@@ -86,26 +89,22 @@ impl<'a> Excerpt<'a> {
 
     /// The table and the line below it. `link` leads from the document to the folder.
     pub fn markdown(&self, summary: &Summary, link: &Path) -> String {
+        let (header, rows) = self.table(summary);
+        let below = self.setting(summary);
+        page(header, rows, &[below], &[data(link)])
+    }
+
+    fn table(&self, summary: &Summary) -> (Vec<String>, Vec<Vec<String>>) {
         let header = self.subjects.iter().map(|subject| subject.id());
         let header: Vec<String> = std::iter::once(String::new()).chain(header).collect();
-        let figures = self.rows.iter();
         let counts = self.all_counts();
+        let figures = self.rows.iter();
         let lines = figures.flat_map(|row| self.lines(summary, *row, &counts));
         let rows: Vec<Vec<String>> = lines.collect();
-        let (header, rows) = match self.is_turned {
+        match self.is_turned {
             true => turned(header, rows),
             false => (header, rows),
-        };
-        let table = Table {
-            title: String::new(),
-            header,
-            rows,
-        };
-        format!(
-            "{}\n{}\n",
-            table.markdown_rows(),
-            self.below(summary, link, &counts)
-        )
+        }
     }
 
     /// One line for each size, or one where the figure has none; `counts` are the runs behind all figures.
@@ -152,13 +151,14 @@ impl<'a> Excerpt<'a> {
         }
     }
 
-    fn below(&self, summary: &Summary, link: &Path, counts: &BTreeSet<usize>) -> String {
+    /// Runs, server, day, machine and commit.
+    fn setting(&self, summary: &Summary) -> String {
         let environment = &summary.environment;
         let version = environment.kubernetes_version.as_deref();
         let cores = environment.machine.cores;
         format!(
-            "{}{}; {}{}, {}, {}{}, commit {}. MB are 1,000,000 bytes. Data: [{}]({}).",
-            runs(counts),
+            "{}{}; {}{}, {}, {}{}, commit {}",
+            runs(&self.all_counts()),
             match summary.scenario.ready_delay_ms {
                 0 => String::new(),
                 ms => format!("; a Deployment is ready {ms} ms after it was created"),
@@ -172,8 +172,6 @@ impl<'a> Excerpt<'a> {
             environment.host_label,
             cores.map_or(String::new(), |cores| format!(" with {cores} cores")),
             title::short(&environment.loadgen_commit),
-            link.file_name().unwrap_or_default().to_string_lossy(),
-            link.join("report.md").display(),
         )
     }
 
@@ -192,6 +190,57 @@ impl<'a> Excerpt<'a> {
         rows.flat_map(|row| self.counts(*row, &self.sizes))
             .collect()
     }
+}
+
+/// The subjects of several folders in one table; each summary with the way to its folder.
+pub fn joined(folders: &[(&Summary, PathBuf)], options: &[&str]) -> Result<String, Error> {
+    let (mut header, mut rows) = (Vec::new(), Vec::new());
+    let (mut settings, mut links) = (Vec::new(), Vec::new());
+    for (summary, link) in folders {
+        let excerpt = Excerpt::of(summary, options)?;
+        if !excerpt.is_turned {
+            return Err(Error::NotTurned);
+        }
+        let sizes: Vec<String> = excerpt.sizes.iter().copied().map(grouped).collect();
+        let (own, lines) = excerpt.table(summary);
+        header = own;
+        header.insert(1, "objects".to_owned());
+        rows.extend(lines.into_iter().map(|mut line| {
+            line.insert(1, sizes.join(" / "));
+            line
+        }));
+        let setting = excerpt.setting(summary);
+        if !settings.contains(&setting) {
+            settings.push(setting);
+        }
+        links.push(data(link));
+    }
+    Ok(page(header, rows, &settings, &links))
+}
+
+fn page(
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+    settings: &[String],
+    links: &[String],
+) -> String {
+    let table = Table {
+        title: String::new(),
+        header,
+        rows,
+    };
+    format!(
+        "{}\n{}. MB are 1,000,000 bytes. Data: {}.\n",
+        table.markdown_rows(),
+        settings.join(". "),
+        links.join(", ")
+    )
+}
+
+/// A link to the report of a folder.
+fn data(link: &Path) -> String {
+    let name = link.file_name().unwrap_or_default().to_string_lossy();
+    format!("[{name}]({})", link.join("report.md").display())
 }
 
 fn runs(counts: &BTreeSet<usize>) -> String {
@@ -308,6 +357,25 @@ mod tests {
             .markdown(&summary, Path::new("results/mine"));
         let want = "|  | RSS settled, MB | binary, MB |\n| --- | ---: | ---: |\n| tare/none | 3.00 | 2.50 |\n";
         assert!(text.starts_with(want), "{text}");
+    }
+
+    #[test]
+    fn subjects_of_several_folders_have_lines_of_one_table() {
+        let (first, mut second) = (summary(), summary());
+        second.subjects[0].name = "other".to_owned();
+        let folders = [("a", &first), ("b", &second)];
+        let folders = folders.map(|(name, summary)| (summary, Path::new("results").join(name)));
+        let options = ["rows=memory.settled.rss_bytes", "lines=subjects"];
+        let text = joined(&folders, &options).expect("known");
+        for want in [
+            "|  | objects | RSS settled, MB |\n| --- | ---: | ---: |\n| tare/none | 20 | 3.00 |\n| other/none | 20 | 3.00 |\n",
+            "\nOne run each; kube-apiserver with etcd, 2026-11-21",
+            "Data: [a](results/a/report.md), [b](results/b/report.md).\n",
+        ] {
+            assert!(text.contains(want), "{want} not in {text}");
+        }
+        assert_eq!(text.matches("One run each").count(), 1, "{text}");
+        assert_eq!(joined(&folders, &options[..1]), Err(Error::NotTurned));
     }
 
     #[test]

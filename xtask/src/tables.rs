@@ -12,7 +12,7 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::blocks::{BLOCKS, block_of, write};
-use crate::excerpt::{Excerpt, FIGURES};
+use crate::excerpt::{Excerpt, FIGURES, joined};
 use crate::marks::{Block, blocks};
 use loadgen::error::Usage;
 use loadgen::record::evidence::Evidence;
@@ -118,6 +118,9 @@ fn outcome(
     file: &Path,
     text: &str,
 ) -> anyhow::Result<Outcome> {
+    if block.name == FIGURES.0 && folder.contains(',') {
+        return several(folders, block, folder, file, text);
+    }
     let summary = match folders.summary(folder)? {
         Ok(summary) => summary,
         Err(why) => return Ok(Outcome::OtherSchema(why.clone())),
@@ -133,10 +136,36 @@ fn outcome(
             return Err(Usage(format!("there are {}", known.join(", "))).into());
         }
     };
-    Ok(match content == text[block.content.clone()] {
+    Ok(judged(content, block, text))
+}
+
+/// A table of several folders, with `,` between them.
+fn several(
+    folders: &mut Folders,
+    block: &Block<'_>,
+    names: &str,
+    file: &Path,
+    text: &str,
+) -> anyhow::Result<Outcome> {
+    for name in names.split(',') {
+        if let Err(why) = folders.summary(name)? {
+            return Ok(Outcome::OtherSchema(why.clone()));
+        }
+    }
+    let read = names.split(',').filter_map(|name| {
+        let summary = folders.0.get(name)?.as_ref().ok()?;
+        Some((summary, link(file, name)))
+    });
+    let read: Vec<_> = read.collect();
+    let content = joined(&read, &block.words[1..]).map_err(|error| Usage(error.to_string()))?;
+    Ok(judged(content, block, text))
+}
+
+fn judged(content: String, block: &Block<'_>, text: &str) -> Outcome {
+    match content == text[block.content.clone()] {
         true => Outcome::Current,
         false => Outcome::Stale(content),
-    })
+    }
 }
 
 /// From the folder of a document to one that its marks name, which is relative to where this runs.

@@ -30,6 +30,7 @@ use crate::spec::subject;
 use crate::spec::subject::Subject;
 use crate::spec::workload::Workload;
 use crate::target::Source;
+use crate::timestamp::now_rfc3339;
 
 #[derive(Args, Clone, Debug)]
 pub struct BystandersArgs {
@@ -148,6 +149,7 @@ async fn measure(
         kubernetes_version: None,
         profile,
         loadgen_commit: run_machine.loadgen_commit.clone(),
+        started_at: Some(now_rfc3339()),
         offers: args.offers(),
         starts: Vec::new(),
     };

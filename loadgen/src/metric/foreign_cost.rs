@@ -26,6 +26,9 @@ pub struct ForeignCost {
     pub profile: Profile,
     /// As in the evidence of a bench.
     pub loadgen_commit: String,
+    /// As in the evidence of a bench.
+    #[serde(default)]
+    pub started_at: Option<String>,
     /// What was there before a start, as in `--bystanders`; `none` without. The repeats of the runs have them in turn.
     pub offers: Vec<String>,
     /// One for each offer, as far as there are runs.
@@ -156,6 +159,7 @@ mod tests {
             kubernetes_version: None,
             profile: Profile::Quick,
             loadgen_commit: String::new(),
+            started_at: None,
             offers: offers.iter().map(|offer| (*offer).to_owned()).collect(),
             starts: vec![],
         }

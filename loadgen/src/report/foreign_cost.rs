@@ -129,6 +129,7 @@ mod tests {
             kubernetes_version: Some("v1.36.4".into()),
             profile: Profile::Quick,
             loadgen_commit: String::new(),
+            started_at: None,
             offers: vec![],
             starts: vec![
                 start("none", 0, 1e6),

@@ -1,5 +1,6 @@
 //! The command line as a user meets it: bad input is one clear line and the right exit code.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
 use libtest_mimic::Trial;
@@ -12,6 +13,7 @@ pub fn trials() -> Vec<Trial> {
         bad_input_is_one_line_that_says_what_where_and_what_to_do,
         the_help_names_the_subjects_that_are_measured_by_default,
         questions_are_answered,
+        every_workload_and_subject_of_this_repository_can_be_used,
         every_figure_is_listed_by_the_name_that_limits_use,
         credentials_are_readable_by_their_owner_only,
         a_dry_run_says_what_a_bench_takes_and_writes_nothing,
@@ -379,6 +381,46 @@ fn questions_are_answered() {
     let subjects: serde_json::Value = serde_json::from_slice(&subjects.stdout).expect("JSON");
     assert_eq!(subjects[0]["id"], "tare/none");
     assert!(loadgen(&["bench", "--help"]).status.success());
+}
+
+fn every_workload_and_subject_of_this_repository_can_be_used() {
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let rooms = [
+        "examples",
+        "league",
+        "operators",
+        "runtime/template",
+        "subjects",
+        "workloads",
+    ];
+    let mut folders = Vec::from(rooms.map(|room| checkout.join(room)));
+    let mut linted = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder").flatten() {
+            let path = entry.path();
+            let is_workload = path.ends_with("workload.toml");
+            let text = || std::fs::read_to_string(&path).unwrap_or_default();
+            let is_toml = path.extension().is_some_and(|end| end == "toml");
+            let what = match () {
+                () if path.is_dir() => {
+                    let is_fetched = ["node_modules", "target"]
+                        .iter()
+                        .any(|it| path.ends_with(it));
+                    folders.extend((!is_fetched).then_some(path));
+                    continue;
+                }
+                () if is_workload => &folder,
+                () if is_toml && text().contains("\nvariant = ") => &path,
+                () => continue,
+            };
+            let lint = loadgen(&["lint", &what.display().to_string()]);
+            let said = [&lint.stdout[..], &lint.stderr].concat();
+            let said = String::from_utf8_lossy(&said);
+            assert!(lint.status.success(), "{}: {said}", what.display());
+            linted += 1;
+        }
+    }
+    assert!(linted > 30, "{linted}");
 }
 
 fn credentials_are_readable_by_their_owner_only() {

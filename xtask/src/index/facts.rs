@@ -9,17 +9,23 @@ use std::path::Path;
 use anyhow::Context;
 use serde_json::Value;
 
+use loadgen::metric::foreign_cost::FOREIGN_COST;
 use loadgen::record::evidence::origin::ORIGIN;
 use loadgen::record::evidence::{EXPERIMENT, Evidence};
 use loadgen::report::SUMMARY;
 use loadgen::report::table::grouped;
 use loadgen::report::title::short;
 
-/// Files that say what was measured: of a bench, of a command of a campaign, of a bench of starts.
-const DESCRIPTIONS: [&str; 3] = [EXPERIMENT, ORIGIN, "restarts.json"];
+/// Files that say what was measured: of a bench, of foreign objects, of a command of a campaign, of a bench of starts.
+const DESCRIPTIONS: [&str; 4] = [EXPERIMENT, FOREIGN_COST, ORIGIN, "restarts.json"];
 
 /// Where schema 1 has a fact, and where later ones have it.
-const COMMIT: [&str; 3] = ["/environment/loadgen_commit", "/commit", "/tare_revision"];
+const COMMIT: [&str; 4] = [
+    "/environment/loadgen_commit",
+    "/loadgen_commit",
+    "/commit",
+    "/tare_revision",
+];
 const DATE: [&str; 3] = ["/environment/started_at", "/started_at", "/date"];
 const LABEL: [&str; 2] = ["/environment/host_label", "/host_label"];
 const CORES: [&str; 2] = ["/environment/machine/cores", "/machine/cores"];
@@ -45,7 +51,7 @@ pub struct Facts {
     /// `null` where there is none.
     summary: Value,
     is_bench: bool,
-    /// Only of a bench.
+    /// Of a bench, or of foreign objects.
     pub runs: Option<Runs>,
 }
 
@@ -69,7 +75,7 @@ impl Facts {
                 false => Value::Null,
             },
             is_bench,
-            runs: match is_bench {
+            runs: match is_bench || *name == FOREIGN_COST {
                 true => Some(runs(&evidence).with_context(what)?),
                 false => None,
             },

@@ -18,6 +18,7 @@ use anyhow::Context;
 use crate::index::facts::Facts;
 use crate::index::page::Entry;
 use loadgen::error::Usage;
+use loadgen::metric::foreign_cost::FOREIGN_COST;
 use loadgen::record::evidence::sums::{SUMS, sha256, sha256_of};
 use loadgen::record::evidence::{EXPERIMENT, Evidence};
 use loadgen::report::verify;
@@ -127,7 +128,11 @@ fn folders(results: &Path) -> anyhow::Result<Vec<String>> {
     for name in below(results)? {
         let folder = results.join(&name);
         let mut inner = below(&folder)?;
-        inner.retain(|inner| folder.join(inner).join(EXPERIMENT).is_file());
+        inner.retain(|inner| {
+            let described = [EXPERIMENT, FOREIGN_COST].iter();
+            let mut described = described.map(|file| folder.join(inner).join(file));
+            described.any(|file| file.is_file())
+        });
         match folder.join(EXPERIMENT).is_file() || inner.is_empty() {
             true => names.push(name),
             false => names.extend(inner.iter().map(|inner| format!("{name}/{inner}"))),
@@ -212,7 +217,8 @@ fn main_page(folder: &Path) -> Option<String> {
 /// What `loadgen verify` says of a bench or a command; nothing of any other folder.
 fn word_of_verify(folder: &Path, schema: Option<u64>) -> anyhow::Result<Option<String>> {
     let evidence = Evidence::open(folder);
-    if schema.is_none() && !verify::is_of_a_command(&evidence) {
+    let is_known = schema.is_some() || evidence.path(FOREIGN_COST).is_file();
+    if !is_known && !verify::is_of_a_command(&evidence) {
         return Ok(None);
     }
     let found =
