@@ -84,6 +84,12 @@ const LISTED: &[(&str, &str)] = &[
         "takes minutes; loadgen/tests runs a small one",
     ),
     (
+        "mkdir backend",
+        "the backend of an example, of which tests have their own",
+    ),
+    ("echo secret", "the same"),
+    ("python3 -m http.server *", "the same"),
+    (
         "loadgen bystanders *",
         "takes minutes; loadgen/tests runs a small one",
     ),
