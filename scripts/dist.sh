@@ -4,6 +4,7 @@
 #   --out DIR             a copy in DIR/TARGET
 #   --symbols yes         not stripped, for scripts/bloat.sh
 #
+# With `--example NAME` behind the package its examples are built, and no program.
 # Where scripts/order/PACKAGE.txt lists functions that run (scripts/order.sh), the linker puts them side by
 # side. The linker and C compiler is zig from PyPI, for every target. The standard library is rustup's;
 # where rustup cannot get the target, Debian's rustc-web compiles it from source. Nothing needs root:
@@ -149,7 +150,14 @@ build() {
     fi
     # Words for the linker go to one program; without them all programs of the package are made.
     local call=(build --bins) link=("${last[@]}")
-    if [[ -e "scripts/order/$package.txt" ]]; then
+    local examples=() word previous=""
+    for word in "${own[@]}"; do
+        [[ "$previous" != --example ]] || examples+=("$word")
+        previous="$word"
+    done
+    [[ ${#examples[@]} -eq 0 ]] || call=(build)
+    # The list is of the package's own program.
+    if [[ -e "scripts/order/$package.txt" && ${#examples[@]} -eq 0 ]]; then
         # A path that is the same in every checkout: what cargo is told has a part in the names of symbols.
         local file="scripts/order/$package.ld" sum
         order "scripts/order/$package.txt" >"$file.new"
@@ -165,6 +173,10 @@ build() {
         cargo-zigbuild "${call[@]}" --locked --profile dist --target "$target" -p "$package" \
         "${own[@]}" "${link[@]}" >&2
     local folder="$target_dir/$target/dist"
+    for word in "${examples[@]}"; do
+        printf '%s %s bytes\n' "$folder/examples/$word" "$(wc -c <"$folder/examples/$word" | tr -d ' ')"
+    done
+    [[ ${#examples[@]} -eq 0 ]] || return 0
     if [[ -n "$out" ]]; then
         mkdir -p "$out/$target"
         cp "$folder/$package" "$out/$target/"
