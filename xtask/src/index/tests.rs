@@ -169,6 +169,27 @@ fn a_folder_of_a_command_says_where_it_comes_from() {
     );
 }
 
+#[test]
+fn a_folder_of_foreign_objects_has_a_line_beside_a_bench() {
+    let cost = json!({
+        "subject": "mine/x", "command_line": "loadgen bystanders mine.toml", "control_plane": "kube",
+        "kubernetes_version": null, "profile": "quick", "loadgen_commit": "c21dff8e4524",
+        "started_at": "2026-11-29T01:21:31Z", "offers": ["none"], "starts": [],
+    });
+    let results = Results::new("foreign")
+        .with_json("examples/mine/experiment.json", &of_schema_1())
+        .with_json("examples/mine-foreign/bystanders.json", &cost)
+        .with("examples/mine-foreign/bystanders.md", "# Mine\n");
+    Evidence::open(&results.0.join("examples/mine-foreign"))
+        .write_sums()
+        .expect("writable");
+    let line = &results.lines()[1];
+    assert_eq!(
+        line,
+        "| [examples/mine-foreign](examples/mine-foreign/bystanders.md) | – | c21dff8e4524 | 2026-11-29 | – | 0 | 0 | verified |"
+    );
+}
+
 /// As the command that stands beside it prints it.
 #[test]
 fn one_digest_stands_for_the_hashes_of_all_folders() {
