@@ -70,6 +70,13 @@ fn all() -> anyhow::Result<Vec<InFolder>> {
             }
         }
     }
+    // As in the list, whichever folder comes first.
+    let listed = claims::listed();
+    let place = |found: &InFolder| {
+        let mut names = listed.iter().map(|(name, _)| name.as_str());
+        names.position(|name| found.claim["claim"] == name)
+    };
+    claims.sort_by_key(place);
     Ok(claims)
 }
 
@@ -111,9 +118,12 @@ fn of_folder(folder: &Path) -> anyhow::Result<Vec<Value>> {
 }
 
 impl InFolder {
-    /// Keeps the one that measured more meanings.
+    /// Keeps the one that measured more meanings; of equals the one of the folder with more runs.
     fn or(&mut self, other: Self) -> anyhow::Result<()> {
-        let (known, new) = (self.measured(), other.measured());
+        let (known, new) = (
+            (self.measured(), self.runs()?),
+            (other.measured(), other.runs()?),
+        );
         if new > known {
             *self = other;
         } else if new == known && self.claim != other.claim {
@@ -124,6 +134,13 @@ impl InFolder {
             );
         }
         Ok(())
+    }
+
+    fn runs(&self) -> anyhow::Result<usize> {
+        let runs = Evidence::open(&self.folder).json_files("runs");
+        Ok(runs
+            .with_context(|| self.folder.display().to_string())?
+            .len())
     }
 
     fn measured(&self) -> usize {
