@@ -81,6 +81,8 @@ pub fn of(results: &Path) -> anyhow::Result<Index> {
             name,
         });
     }
+    let order = std::fs::read_to_string(results.join(QUESTIONS)).unwrap_or_default();
+    entries.sort_by_key(|entry| place(&order, &entry.name));
     let html = page::page(results, &entries)?;
     let digest = digest(results)?;
     Ok(Index {
@@ -88,6 +90,17 @@ pub fn of(results: &Path) -> anyhow::Result<Index> {
         digest,
         html,
     })
+}
+
+/// Where a folder stands in the list of questions; one that is not there comes last.
+fn place(list: &str, name: &str) -> usize {
+    let mut names = list.lines().map(|line| {
+        let name = line.split('=').next().unwrap_or_default();
+        name.trim().trim_matches('"')
+    });
+    names
+        .position(|listed| listed == name)
+        .unwrap_or(usize::MAX)
 }
 
 /// What `find . -name SHA256SUMS | LC_ALL=C sort | xargs sha256sum | sha256sum` prints in the folder.

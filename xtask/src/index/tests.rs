@@ -115,6 +115,11 @@ fn questions_are_those_of_the_file_and_name_folders_that_are_there() {
         "| [binary](binary/sizes.md) | How large? | – | – | – | – | – | – |"
     );
 
+    // The page has them in the order of that file.
+    let html = of(&results.0).expect("an index").html;
+    let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text}"));
+    assert!(at("How much | memory?") < at("How large?"), "{html}");
+
     let results = results.with(QUESTIONS, "gone = \"What?\"\n");
     let error = of(&results.0).expect_err("no such folder").to_string();
     assert!(error.contains("there is no folder"), "{error}");
