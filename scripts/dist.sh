@@ -150,14 +150,18 @@ build() {
     fi
     # Words for the linker go to one program; without them all programs of the package are made.
     local call=(build --bins) link=("${last[@]}")
-    local examples=() word previous=""
+    local programs=() word previous=""
     for word in "${own[@]}"; do
-        [[ "$previous" != --example ]] || examples+=("$word")
+        [[ "$previous" != --example ]] || programs+=("examples/$word")
         previous="$word"
     done
-    [[ ${#examples[@]} -eq 0 ]] || call=(build)
+    if [[ ${#programs[@]} -gt 0 ]]; then
+        call=(build)
+    else
+        programs=("$package")
+    fi
     # The list is of the package's own program.
-    if [[ -e "scripts/order/$package.txt" && ${#examples[@]} -eq 0 ]]; then
+    if [[ -e "scripts/order/$package.txt" && "${programs[0]}" == "$package" ]]; then
         # A path that is the same in every checkout: what cargo is told has a part in the names of symbols.
         local file="scripts/order/$package.ld" sum
         order "scripts/order/$package.txt" >"$file.new"
@@ -172,17 +176,16 @@ build() {
     env "${words[@]}" PATH="$path" RUSTFLAGS="$flags" CARGO_TARGET_DIR="$target_dir" \
         cargo-zigbuild "${call[@]}" --locked --profile dist --target "$target" -p "$package" \
         "${own[@]}" "${link[@]}" >&2
-    local folder="$target_dir/$target/dist"
-    for word in "${examples[@]}"; do
-        printf '%s %s bytes\n' "$folder/examples/$word" "$(wc -c <"$folder/examples/$word" | tr -d ' ')"
+    local program made
+    for program in "${programs[@]}"; do
+        made="$target_dir/$target/dist/$program"
+        if [[ -n "$out" ]]; then
+            mkdir -p "$out/$target"
+            cp "$made" "$out/$target/"
+            made="$out/$target/${program##*/}"
+        fi
+        printf '%s %s bytes\n' "$made" "$(wc -c <"$made" | tr -d ' ')"
     done
-    [[ ${#examples[@]} -eq 0 ]] || return 0
-    if [[ -n "$out" ]]; then
-        mkdir -p "$out/$target"
-        cp "$folder/$package" "$out/$target/"
-        folder="$out/$target"
-    fi
-    printf '%s %s bytes\n' "$folder/$package" "$(wc -c <"$folder/$package" | tr -d ' ')"
 }
 
 cd "$checkout"

@@ -87,13 +87,6 @@ impl<'a> Excerpt<'a> {
         }
     }
 
-    /// The table and the line below it. `link` leads from the document to the folder.
-    pub fn markdown(&self, summary: &Summary, link: &Path) -> String {
-        let (header, rows) = self.table(summary);
-        let below = self.setting(summary);
-        page(header, rows, &[below], &[data(link)])
-    }
-
     fn table(&self, summary: &Summary) -> (Vec<String>, Vec<Vec<String>>) {
         let header = self.subjects.iter().map(|subject| subject.id());
         let header: Vec<String> = std::iter::once(String::new()).chain(header).collect();
@@ -192,49 +185,41 @@ impl<'a> Excerpt<'a> {
     }
 }
 
-/// The subjects of several folders in one table; each summary with the way to its folder.
-pub fn joined(folders: &[(&Summary, PathBuf)], options: &[&str]) -> Result<String, Error> {
-    let (mut header, mut rows) = (Vec::new(), Vec::new());
+/// The table and the line below it. Each summary comes with the link from the document to its folder.
+pub fn page(folders: &[(&Summary, PathBuf)], options: &[&str]) -> Result<String, Error> {
+    let are_several = folders.len() > 1;
+    let mut table = Table {
+        title: String::new(),
+        header: Vec::new(),
+        rows: Vec::new(),
+    };
     let (mut settings, mut links) = (Vec::new(), Vec::new());
     for (summary, link) in folders {
         let excerpt = Excerpt::of(summary, options)?;
-        if !excerpt.is_turned {
+        if are_several && !excerpt.is_turned {
             return Err(Error::NotTurned);
         }
-        let sizes: Vec<String> = excerpt.sizes.iter().copied().map(grouped).collect();
-        let (own, lines) = excerpt.table(summary);
-        header = own;
-        header.insert(1, "objects".to_owned());
-        rows.extend(lines.into_iter().map(|mut line| {
-            line.insert(1, sizes.join(" / "));
-            line
-        }));
+        let (mut header, mut rows) = excerpt.table(summary);
+        if are_several {
+            let sizes: Vec<String> = excerpt.sizes.iter().copied().map(grouped).collect();
+            header.insert(1, "objects".to_owned());
+            rows.iter_mut()
+                .for_each(|row| row.insert(1, sizes.join(" / ")));
+        }
+        table.header = header;
+        table.rows.extend(rows);
         let setting = excerpt.setting(summary);
         if !settings.contains(&setting) {
             settings.push(setting);
         }
         links.push(data(link));
     }
-    Ok(page(header, rows, &settings, &links))
-}
-
-fn page(
-    header: Vec<String>,
-    rows: Vec<Vec<String>>,
-    settings: &[String],
-    links: &[String],
-) -> String {
-    let table = Table {
-        title: String::new(),
-        header,
-        rows,
-    };
-    format!(
+    Ok(format!(
         "{}\n{}. MB are 1,000,000 bytes. Data: {}.\n",
         table.markdown_rows(),
         settings.join(". "),
         links.join(", ")
-    )
+    ))
 }
 
 /// A link to the report of a folder.
@@ -304,6 +289,10 @@ mod tests {
         summary
     }
 
+    fn of_mine(summary: &Summary, options: &[&str]) -> String {
+        page(&[(summary, PathBuf::from("results/mine"))], options).expect("known")
+    }
+
     #[test]
     fn each_figure_has_a_line_and_the_machine_stands_below() {
         let summary = summary();
@@ -311,8 +300,7 @@ mod tests {
             "rows=memory.settled.rss_bytes,binary_bytes",
             "subjects=tare/none",
         ];
-        let excerpt = Excerpt::of(&summary, &options).expect("known");
-        let text = excerpt.markdown(&summary, Path::new("results/mine"));
+        let text = of_mine(&summary, &options);
         for want in [
             "| RSS settled, MB | 3.00 |",
             "| binary, MB | 2.50 |",
@@ -333,9 +321,7 @@ mod tests {
         let mut summary = sample(vec![run(1, 3.0), run(2, 3.25), last]);
         summary.scenario.ready_delay_ms = 2_000;
         let options = ["rows=memory.settled.rss_bytes,memory.settled.peak_bytes"];
-        let text = Excerpt::of(&summary, &options)
-            .expect("known")
-            .markdown(&summary, Path::new("results/mine"));
+        let text = of_mine(&summary, &options);
         for want in [
             "| RSS settled, MB, 3 runs | 3.25 (3.00 to 3.50) |",
             "| RSS peak until settled, MB, 1 run | 5.00 |",
@@ -352,9 +338,7 @@ mod tests {
             "rows=memory.settled.rss_bytes,binary_bytes",
             "lines=subjects",
         ];
-        let text = Excerpt::of(&summary, &options)
-            .expect("known")
-            .markdown(&summary, Path::new("results/mine"));
+        let text = of_mine(&summary, &options);
         let want = "|  | RSS settled, MB | binary, MB |\n| --- | ---: | ---: |\n| tare/none | 3.00 | 2.50 |\n";
         assert!(text.starts_with(want), "{text}");
     }
@@ -366,7 +350,7 @@ mod tests {
         let folders = [("a", &first), ("b", &second)];
         let folders = folders.map(|(name, summary)| (summary, Path::new("results").join(name)));
         let options = ["rows=memory.settled.rss_bytes", "lines=subjects"];
-        let text = joined(&folders, &options).expect("known");
+        let text = page(&folders, &options).expect("known");
         for want in [
             "|  | objects | RSS settled, MB |\n| --- | ---: | ---: |\n| tare/none | 20 | 3.00 |\n| other/none | 20 | 3.00 |\n",
             "\nOne run each; kube-apiserver with etcd, 2026-11-21",
@@ -375,7 +359,7 @@ mod tests {
             assert!(text.contains(want), "{want} not in {text}");
         }
         assert_eq!(text.matches("One run each").count(), 1, "{text}");
-        assert_eq!(joined(&folders, &options[..1]), Err(Error::NotTurned));
+        assert_eq!(page(&folders, &options[..1]), Err(Error::NotTurned));
     }
 
     #[test]

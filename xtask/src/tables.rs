@@ -12,7 +12,8 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::blocks::{BLOCKS, block_of, write};
-use crate::excerpt::{Excerpt, FIGURES, joined};
+use crate::excerpt;
+use crate::excerpt::FIGURES;
 use crate::marks::{Block, blocks};
 use loadgen::error::Usage;
 use loadgen::record::evidence::Evidence;
@@ -111,36 +112,8 @@ impl Folders {
     }
 }
 
+/// `names`: of a folder, or of several with `,` between them.
 fn outcome(
-    folders: &mut Folders,
-    block: &Block<'_>,
-    folder: &str,
-    file: &Path,
-    text: &str,
-) -> anyhow::Result<Outcome> {
-    if block.name == FIGURES.0 && folder.contains(',') {
-        return several(folders, block, folder, file, text);
-    }
-    let summary = match folders.summary(folder)? {
-        Ok(summary) => summary,
-        Err(why) => return Ok(Outcome::OtherSchema(why.clone())),
-    };
-    let content = match BLOCKS.into_iter().find(|marks| marks.0 == block.name) {
-        Some(marks) => block_of(marks, summary, Path::new(folder)),
-        None if block.name == FIGURES.0 => Excerpt::of(summary, &block.words[1..])
-            .map_err(|error| Usage(error.to_string()))?
-            .markdown(summary, &link(file, folder)),
-        None => {
-            let known = BLOCKS.iter().chain([&FIGURES]).map(|marks| marks.0);
-            let known: Vec<&str> = known.collect();
-            return Err(Usage(format!("there are {}", known.join(", "))).into());
-        }
-    };
-    Ok(judged(content, block, text))
-}
-
-/// A table of several folders, with `,` between them.
-fn several(
     folders: &mut Folders,
     block: &Block<'_>,
     names: &str,
@@ -157,15 +130,23 @@ fn several(
         Some((summary, link(file, name)))
     });
     let read: Vec<_> = read.collect();
-    let content = joined(&read, &block.words[1..]).map_err(|error| Usage(error.to_string()))?;
-    Ok(judged(content, block, text))
-}
-
-fn judged(content: String, block: &Block<'_>, text: &str) -> Outcome {
-    match content == text[block.content.clone()] {
+    let marks = BLOCKS.into_iter().find(|marks| marks.0 == block.name);
+    let content = match (marks, &read[..]) {
+        (Some(marks), [(summary, _)]) => block_of(marks, summary, Path::new(names)),
+        (Some(marks), _) => return Err(Usage(format!("{} is of one folder", marks.0)).into()),
+        (None, _) if block.name == FIGURES.0 => {
+            excerpt::page(&read, &block.words[1..]).map_err(|error| Usage(error.to_string()))?
+        }
+        (None, _) => {
+            let known = BLOCKS.iter().chain([&FIGURES]).map(|marks| marks.0);
+            let known: Vec<&str> = known.collect();
+            return Err(Usage(format!("there are {}", known.join(", "))).into());
+        }
+    };
+    Ok(match content == text[block.content.clone()] {
         true => Outcome::Current,
         false => Outcome::Stale(content),
-    }
+    })
 }
 
 /// From the folder of a document to one that its marks name, which is relative to where this runs.

@@ -18,6 +18,8 @@ use loadgen::report::title::short;
 
 /// Files that say what was measured: of a bench, of foreign objects, of a command of a campaign, of a bench of starts.
 const DESCRIPTIONS: [&str; 4] = [EXPERIMENT, FOREIGN_COST, ORIGIN, "restarts.json"];
+/// Those of folders with runs.
+pub const HAVE_RUNS: [&str; 2] = [EXPERIMENT, FOREIGN_COST];
 
 /// Where schema 1 has a fact, and where later ones have it.
 const COMMIT: [&str; 4] = [
@@ -50,7 +52,6 @@ pub struct Facts {
     description: Value,
     /// `null` where there is none.
     summary: Value,
-    is_bench: bool,
     /// Of a bench, or of foreign objects.
     pub runs: Option<Runs>,
 }
@@ -66,7 +67,7 @@ impl Facts {
         else {
             return Ok(Facts::default());
         };
-        let is_bench = *name == EXPERIMENT;
+        let has_runs = HAVE_RUNS.contains(name);
         let what = || format!("no line for {}", folder.display());
         Ok(Facts {
             description: evidence.read_json(name).with_context(what)?,
@@ -74,19 +75,11 @@ impl Facts {
                 true => evidence.read_json(SUMMARY).with_context(what)?,
                 false => Value::Null,
             },
-            is_bench,
-            runs: match is_bench || *name == FOREIGN_COST {
+            runs: match has_runs {
                 true => Some(runs(&evidence).with_context(what)?),
                 false => None,
             },
         })
-    }
-
-    /// Only of a bench.
-    pub fn schema(&self) -> Option<u64> {
-        self.description["schema"]
-            .as_u64()
-            .filter(|_| self.is_bench)
     }
 
     /// The commit of loadgen, and those of the programs that name another one.

@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use toml::Spanned;
 
-use crate::index::facts::Facts;
+use crate::index::facts::{Facts, HAVE_RUNS};
 use crate::index::page::Entry;
 use loadgen::error::Usage;
-use loadgen::metric::foreign_cost::FOREIGN_COST;
 use loadgen::record::evidence::sums::{SUMS, sha256, sha256_of};
 use loadgen::record::evidence::{EXPERIMENT, Evidence};
 use loadgen::report::verify;
@@ -63,9 +63,11 @@ pub fn of(results: &Path) -> anyhow::Result<Index> {
     for name in names {
         let folder = results.join(&name);
         let facts = Facts::read(&folder)?;
-        let question = questions.get(&name).cloned().or_else(|| facts.question());
+        let question = questions.get(&name);
+        let question = question.map(|question| question.get_ref().clone());
+        let question = question.or_else(|| facts.question());
         let page = main_page(&folder);
-        let said = word_of_verify(&folder, facts.schema())?;
+        let said = word_of_verify(&folder, &facts)?;
         markdown.push_str(&line(&row(
             &name,
             &facts,
@@ -81,8 +83,12 @@ pub fn of(results: &Path) -> anyhow::Result<Index> {
             name,
         });
     }
-    let order = std::fs::read_to_string(results.join(QUESTIONS)).unwrap_or_default();
-    entries.sort_by_key(|entry| place(&order, &entry.name));
+    // As in the file of questions; a folder that is not there comes last.
+    let place = |entry: &Entry| {
+        let question = questions.get(&entry.name);
+        question.map_or(usize::MAX, |question| question.span().start)
+    };
+    entries.sort_by_key(place);
     let html = page::page(results, &entries)?;
     let digest = digest(results)?;
     Ok(Index {
@@ -90,17 +96,6 @@ pub fn of(results: &Path) -> anyhow::Result<Index> {
         digest,
         html,
     })
-}
-
-/// Where a folder stands in the list of questions; one that is not there comes last.
-fn place(list: &str, name: &str) -> usize {
-    let mut names = list.lines().map(|line| {
-        let name = line.split('=').next().unwrap_or_default();
-        name.trim().trim_matches('"')
-    });
-    names
-        .position(|listed| listed == name)
-        .unwrap_or(usize::MAX)
 }
 
 /// What `find . -name SHA256SUMS | LC_ALL=C sort | xargs sha256sum | sha256sum` prints in the folder.
@@ -142,9 +137,8 @@ fn folders(results: &Path) -> anyhow::Result<Vec<String>> {
         let folder = results.join(&name);
         let mut inner = below(&folder)?;
         inner.retain(|inner| {
-            let described = [EXPERIMENT, FOREIGN_COST].iter();
-            let mut described = described.map(|file| folder.join(inner).join(file));
-            described.any(|file| file.is_file())
+            let mut files = HAVE_RUNS.iter();
+            files.any(|file| folder.join(inner).join(file).is_file())
         });
         match folder.join(EXPERIMENT).is_file() || inner.is_empty() {
             true => names.push(name),
@@ -168,14 +162,18 @@ fn below(folder: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-fn questions(results: &Path, names: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
+/// By folder, each with its place in the file.
+fn questions(
+    results: &Path,
+    names: &[String],
+) -> anyhow::Result<BTreeMap<String, Spanned<String>>> {
     let path = results.join(QUESTIONS);
     if !path.is_file() {
         return Ok(BTreeMap::new());
     }
     let shown = path.display();
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {shown}"))?;
-    let questions: BTreeMap<String, String> =
+    let questions: BTreeMap<String, Spanned<String>> =
         toml::from_str(&text).map_err(|error| Usage(format!("{shown}: {}", error.message())))?;
     let unknown = questions.keys().find(|name| !names.contains(name));
     match unknown.cloned() {
@@ -227,11 +225,10 @@ fn main_page(folder: &Path) -> Option<String> {
     Some(first.file_name()?.to_string_lossy().into_owned())
 }
 
-/// What `loadgen verify` says of a bench or a command; nothing of any other folder.
-fn word_of_verify(folder: &Path, schema: Option<u64>) -> anyhow::Result<Option<String>> {
+/// What `loadgen verify` says of runs or a command; nothing of any other folder.
+fn word_of_verify(folder: &Path, facts: &Facts) -> anyhow::Result<Option<String>> {
     let evidence = Evidence::open(folder);
-    let is_known = schema.is_some() || evidence.path(FOREIGN_COST).is_file();
-    if !is_known && !verify::is_of_a_command(&evidence) {
+    if facts.runs.is_none() && !verify::is_of_a_command(&evidence) {
         return Ok(None);
     }
     let found =
