@@ -50,6 +50,9 @@ pub struct CgroupMemory {
     /// use (`container_memory_working_set_bytes` of cAdvisor, `setMemoryStats` in
     /// `container/libcontainer/handler.go`).
     pub working_set_bytes: u64,
+    /// Anonymous memory that is mapped: that of all its processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anon_bytes: Option<u64>,
     /// Highest usage, file pages included: at the limit of a container its processes are killed.
     pub peak_bytes: Option<u64>,
     /// Of the kernel, for these processes: page tables, stacks, open files.

@@ -241,7 +241,7 @@ async fn rates(
     largest: usize,
     envelope: &mut Envelope,
 ) -> anyhow::Result<()> {
-    // More objects than it can hold would say nothing of the rate.
+    // Objects that are there in less than a second are no rate.
     let most = MOST_RATE.min(largest);
     let mut rates = Search::new(FIRST_RATE.min(most), most, PRECISION);
     while let Some(per_s) = rates.to_try() {
@@ -262,6 +262,12 @@ async fn rates(
         setting.evidence.write_json("envelope.json", &*envelope)?;
     }
     say(setting, "at a rate", "objects per second", &rates);
+    if rates.is_open() && most < MOST_RATE {
+        setting.progress.say(&format!(
+            "at a rate: a higher one was not tried, because {} objects, the most that held at once, are offered within a second",
+            grouped(largest)
+        ));
+    }
     Ok(())
 }
 

@@ -227,7 +227,14 @@ mod tests {
     #[test]
     fn each_subject_is_built_by_itself() {
         let workspace = Workspace::of_tests();
+        // Of operators of others, one of each way.
+        let others = ["argo-rollouts", "external-dns", "sealed-secrets"];
+        let is_ours = |subject: &Subject| {
+            let build = subject.build.as_ref();
+            build.is_some_and(|build| build.go.is_some() || !build.cargo_packages.is_empty())
+        };
         let mut subjects = built_in().expect("valid");
+        subjects.retain(|it| is_ours(it) || others.contains(&it.name.as_str()));
         let mut own = subjects[0].clone();
         own.base = Some("/own".into());
         own.build = Some(crate::spec::subject::Build {
@@ -302,10 +309,6 @@ mod tests {
                 ),
                 (
                     "env CGO_ENABLED=0 GOBIN=/w/target/dist/go/external-dns go install sigs.k8s.io/external-dns@v0.21.0".to_owned(),
-                    "/w".to_owned()
-                ),
-                (
-                    "env CGO_ENABLED=0 GOBIN=/w/target/dist/go/helm-controller go install github.com/k3s-io/helm-controller@v0.17.9".to_owned(),
                     "/w".to_owned()
                 ),
                 (

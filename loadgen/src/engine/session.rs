@@ -29,6 +29,7 @@ use crate::load::observer::Observer;
 use crate::load::stand_in::Agent;
 use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
+use crate::metric;
 use crate::plan::cell::{Cell, Kind};
 use crate::record::series::Series;
 use crate::record::{Failure, Run, Sampled, Spent, StepSpan};
@@ -176,6 +177,7 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32
     run.wall_s = started.elapsed().as_secs_f64();
     let disturbed = run.machine_use.map(|machine| machine.invalid_because());
     run.invalid_because.extend(disturbed.into_iter().flatten());
+    run.invalid_because.extend(metric::incomplete(&run));
     Outcome {
         run,
         samples,

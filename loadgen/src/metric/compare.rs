@@ -74,8 +74,8 @@ fn compare(
 
 /// A figure of the valid runs of a cell, by repeat.
 pub fn by_repeat(subject: &Subject, cell: Kind, objects: usize, path: &str) -> Vec<(u32, f64)> {
-    let valid = subject.runs_of(cell, objects).filter(|run| run.valid);
-    valid
+    subject
+        .valid_runs(cell, objects)
         .filter_map(|run| Some((run.repeat, run.value(path)?)))
         .collect()
 }

@@ -193,6 +193,26 @@ pub fn unsettled(run: &Run) -> Vec<String> {
     phases.map(|phase| phase.name.to_owned()).collect()
 }
 
+/// The phases in which the processes that were measured and their cgroup disagree on anonymous memory, a sentence each. The
+/// kernel counts that of a cgroup in portions for each processor.
+pub fn incomplete(run: &Run) -> Vec<String> {
+    const PORTIONS_BYTES: u64 = 8_000_000;
+    let differs = |sampled: &Sampled| {
+        let (own, of_cgroup) = (sampled.memory.anon_bytes, sampled.cgroup?.anon_bytes?);
+        let allowed = PORTIONS_BYTES.max(own.max(of_cgroup) / 4);
+        (own.abs_diff(of_cgroup) > allowed).then_some((own / 1_000_000, of_cgroup / 1_000_000))
+    };
+    let phases = of_memory::PHASES.iter().filter_map(|phase| {
+        let samples = (phase.samples)(run);
+        let (own, of_cgroup) = samples.iter().find_map(differs)?;
+        Some(format!(
+            "{}: its processes have {own} MB of anonymous memory, its cgroup {of_cgroup} MB: one of them is not all of it",
+            phase.name
+        ))
+    });
+    phases.collect()
+}
+
 /// The median of what is known of each.
 fn median_of<T>(all: &[T], of: impl Fn(&T) -> Option<f64>) -> Option<f64> {
     median(&all.iter().filter_map(of).collect::<Vec<f64>>())

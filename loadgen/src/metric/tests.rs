@@ -26,6 +26,7 @@ fn sampled(rss_bytes: u64) -> Sampled {
         peak_bytes: Some(rss_bytes + 3),
         cgroup: Some(CgroupMemory {
             working_set_bytes: rss_bytes + 4,
+            anon_bytes: Some(rss_bytes + 2),
             peak_bytes: Some(rss_bytes + 5),
             kernel_bytes: Some(rss_bytes + 6),
             socket_bytes: Some(rss_bytes + 7),
@@ -355,4 +356,28 @@ fn a_phase_that_did_not_settle_marks_its_figures() {
     assert!(did_not_settle(&figures, "memory.restart.rss_bytes"));
     assert!(!did_not_settle(&figures, "memory.settled.rss_bytes"));
     assert!(!did_not_settle(&figures, "cpu.restart_s"));
+}
+
+#[test]
+fn processes_that_are_not_all_of_a_cgroup_are_told() {
+    let told = |anon_mb: u64, of_cgroup_mb: Option<u64>| {
+        let mut sampled = sampled(200_000_000);
+        sampled.memory.anon_bytes = anon_mb * 1_000_000;
+        let cgroup = sampled.cgroup.as_mut().expect("it has one");
+        cgroup.anon_bytes = of_cgroup_mb.map(|mb| mb * 1_000_000);
+        let mut run = complete();
+        run.memory.settled = Some(sampled);
+        incomplete(&run)
+    };
+    // A wrapper of 1.7 MB whose program is elsewhere.
+    let want = "settled: its processes have 2 MB of anonymous memory, its cgroup 104 MB: one of them is not all of it";
+    assert_eq!(told(2, Some(104)), [want]);
+    assert_eq!(
+        told(104, Some(2)).len(),
+        1,
+        "processes that left the cgroup"
+    );
+    for (anon, of_cgroup) in [(104, Some(100)), (2, Some(9)), (2, Some(0)), (2, None)] {
+        assert_eq!(told(anon, of_cgroup), [""; 0], "{anon} {of_cgroup:?}");
+    }
 }

@@ -4,6 +4,7 @@
 //! `None`. Leaves to others: writing (`evidence`) and judging (`report`).
 
 pub mod conformance;
+pub mod difference;
 pub mod envelope;
 pub mod evidence;
 pub mod histogram;
@@ -18,12 +19,14 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use tare_procstat::{CgroupMemory, Machine, Memory};
 
 use crate::plan::cell::Cell;
 use crate::plan::course::Asked;
 use crate::plan::profile::Profile;
 use crate::record::conformance::Conformance;
+use crate::record::evidence::sums::hex;
 use crate::record::histogram::Buckets;
 use crate::record::latency::Latencies;
 use crate::record::machine_use::MachineUse;
@@ -83,6 +86,9 @@ pub struct Experiment {
     /// What each subject might have, where that was limited.
     #[serde(default, skip_serializing_if = "Bounds::are_none")]
     pub bounds: Bounds,
+    /// How long a run may take to converge, where somebody chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_s: Option<u64>,
     /// Every run that should be there; runs at a rate are known only when those at the lower rates
     /// are done.
     pub planned: Vec<Cell>,
@@ -104,6 +110,9 @@ pub struct SubjectRecord {
     pub binary_sha256: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Artifact>,
+    /// Of the executable alone, beside artifacts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executable_sha256: Option<String>,
     /// The commit that the program names: by `--version`, or in Go's build information.
     #[serde(default)]
     pub commit: Option<String>,
@@ -119,6 +128,22 @@ pub struct Artifact {
     pub bytes: u64,
     /// Over names and contents of all files, in the order of the names.
     pub sha256: String,
+}
+
+impl SubjectRecord {
+    /// Size and digest of the whole program, from those of its executable and of its artifacts.
+    pub fn of_artifacts(executable_sha256: Option<&str>, artifacts: &[Artifact]) -> (u64, String) {
+        let mut sum = Sha256::new();
+        sum.update(executable_sha256.unwrap_or_default());
+        for artifact in artifacts {
+            sum.update([0]);
+            sum.update(&artifact.name);
+            sum.update([0]);
+            sum.update(&artifact.sha256);
+        }
+        let bytes = artifacts.iter().map(|artifact| artifact.bytes).sum();
+        (bytes, hex(&sum.finalize()))
+    }
 }
 
 /// A subject as an image from scratch, in `images.json`.

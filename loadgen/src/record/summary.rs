@@ -193,6 +193,24 @@ impl Subject {
             .iter()
             .filter(move |run| run.cell == cell && run.objects == objects)
     }
+
+    /// Those of them whose figures may be compared.
+    pub fn valid_runs(&self, cell: Kind, objects: usize) -> impl Iterator<Item = &Run> {
+        self.runs_of(cell, objects).filter(|run| run.valid)
+    }
+
+    /// A figure of each of these.
+    pub fn values(&self, cell: Kind, objects: usize, metric: &str) -> impl Iterator<Item = f64> {
+        let runs = self.valid_runs(cell, objects);
+        runs.filter_map(move |run| run.value(metric))
+    }
+
+    /// The largest of some figures in any of them.
+    pub fn largest(&self, cell: Kind, objects: usize, metrics: &[&str]) -> Option<f64> {
+        let runs = self.valid_runs(cell, objects);
+        let values = runs.flat_map(|run| metrics.iter().filter_map(|metric| run.value(metric)));
+        values.reduce(f64::max)
+    }
 }
 
 impl Run {

@@ -6,11 +6,12 @@
 use serde_json::json;
 
 use crate::metric;
-use crate::metric::statistics::median;
 use crate::plan::cell::Kind;
 use crate::record::Record;
-use crate::record::summary::{Comparison, OnSmallNode, Run, SmallNode, Subject, Summary};
-use crate::report::rows::{CPU, DRAIN, PEAK, Row, SETTLED, WRITES, largest_of, with_unsettled};
+use crate::record::summary::{Comparison, OnSmallNode, SmallNode, Subject, Summary};
+use crate::report::rows::{
+    CPU, DRAIN, PEAK, Row, SETTLED, WRITES, largest_of, typical, with_unsettled,
+};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::{Block, Section, prose, work};
 use crate::spec::subject::built_in;
@@ -106,21 +107,14 @@ pub fn small_node(subjects: &[Subject]) -> Option<SmallNode> {
     let enough = sizes.iter().copied().filter(|size| *size >= OBJECTS).min();
     let measured_objects = enough.or(sizes.into_iter().max())?;
     let operators = subjects.iter().map(|subject| {
-        let runs = subject.runs_of(Kind::Memory, measured_objects);
-        let valid: Vec<&Run> = runs.filter(|run| run.valid).collect();
-        let settled: Vec<f64> = valid.iter().filter_map(|run| run.value(SETTLED)).collect();
-        let peaks = valid
-            .iter()
-            .flat_map(|run| PEAKS.iter().filter_map(|path| run.value(path)));
-        let peak_bytes = peaks.reduce(f64::max);
-        let unsettled = valid
-            .iter()
-            .filter(|run| metric::did_not_settle(run, SETTLED));
+        let valid = || subject.valid_runs(Kind::Memory, measured_objects);
+        let peak_bytes = subject.largest(Kind::Memory, measured_objects, &PEAKS);
+        let unsettled = valid().filter(|run| metric::did_not_settle(run, SETTLED));
         OnSmallNode {
             subject: subject.id(),
-            runs: valid.len(),
+            runs: valid().count(),
             did_not_settle: unsettled.count(),
-            settled_bytes: median(&settled),
+            settled_bytes: typical(subject, Kind::Memory, measured_objects, SETTLED),
             peak_bytes,
             peak_share: peak_bytes.map(|bytes| bytes / NODE_BYTES as f64),
         }
@@ -175,7 +169,7 @@ fn table(node: &SmallNode) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::summary::sample;
+    use crate::record::summary::{Run, sample};
 
     fn answer(summary: &Summary) -> String {
         sentences(summary).join(" ")

@@ -118,10 +118,7 @@ fn chart(summary: &Summary) -> Option<Chart> {
 fn line(summary: &Summary, subject: &Subject, sizes: &[usize], settled: Row) -> Line {
     let id = subject.id();
     let range = |size: &usize| {
-        let values = || {
-            let valid = subject.runs_of(Kind::Memory, *size).filter(|run| run.valid);
-            valid.filter_map(|run| Some(run.value(SETTLED)? / settled.metric.divisor))
-        };
+        let values = || settled.values(subject, *size).into_iter();
         let (low, high) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
         (low < high).then_some((*size as f64, [low, high]))
     };

@@ -100,7 +100,7 @@ impl Row {
         let Some(kind) = self.kind else {
             return Vec::new();
         };
-        let values = valid_values(subject, kind, objects, self.name());
+        let values = subject.values(kind, objects, self.name());
         values.map(|value| value / self.metric.divisor).collect()
     }
 
@@ -172,17 +172,7 @@ pub fn with_unsettled(figure: String, unsettled: usize, runs: usize) -> String {
 
 /// The median of a figure over the valid runs of a cell.
 pub fn typical(subject: &Subject, kind: Kind, objects: usize, name: &str) -> Option<f64> {
-    median(&valid_values(subject, kind, objects, name).collect::<Vec<f64>>())
-}
-
-fn valid_values(
-    subject: &Subject,
-    kind: Kind,
-    objects: usize,
-    name: &str,
-) -> impl Iterator<Item = f64> {
-    let valid = subject.runs_of(kind, objects).filter(|run| run.valid);
-    valid.filter_map(move |run| run.value(name))
+    median(&subject.values(kind, objects, name).collect::<Vec<f64>>())
 }
 
 /// The ids of the subjects; with two of them, a column for their ratio.

@@ -128,27 +128,22 @@ pub fn advice(subject: &Subject, objects: Option<usize>) -> Result<Advice, Strin
             "{id}: its memory cannot be read on the machine of this bench; measure it on Linux"
         ));
     };
-    let most = |kind: Kind, path: &str| {
-        let runs = subject.runs_of(kind, size).filter(|run| run.valid);
-        runs.filter_map(|run| run.value(path)).reduce(f64::max)
-    };
-    let idle_millicores = most(Kind::Memory, "cpu.idle_ms_per_minute").map(|ms| ms / 60.0);
-    let valid: Vec<&Run> = subject
-        .runs_of(Kind::Memory, size)
-        .filter(|run| run.valid)
-        .collect();
-    let unsettled = |run: &&&Run| metric::did_not_settle(run, IDLE[0]);
+    let idle_millicores = subject
+        .largest(Kind::Memory, size, &["cpu.idle_ms_per_minute"])
+        .map(|ms| ms / 60.0);
+    let valid = || subject.valid_runs(Kind::Memory, size);
+    let unsettled = |run: &&Run| metric::did_not_settle(run, IDLE[0]);
     let (request_memory_mib, limit_memory_mib) = request_and_limit(idle_bytes, peak_bytes);
     let idle = (1.25 * idle_millicores.unwrap_or(0.0)).ceil();
     Ok(Advice {
         subject: id,
         objects: size,
-        runs: valid.len(),
-        did_not_settle: valid.iter().filter(unsettled).count(),
+        runs: valid().count(),
+        did_not_settle: valid().filter(unsettled).count(),
         idle_bytes,
         peak_bytes,
         idle_millicores,
-        converge_cpu_s: most(Kind::Drain, "cpu.converge_s"),
+        converge_cpu_s: subject.largest(Kind::Drain, size, &["cpu.converge_s"]),
         request_memory_mib,
         limit_memory_mib,
         request_cpu_millicores: idle.max(LEAST_REQUEST_MILLICORES),
@@ -204,17 +199,7 @@ pub fn rule() -> String {
 
 /// The largest idle bytes and the largest peak, of all valid memory runs of a size.
 fn worst(subject: &Subject, objects: usize) -> Option<(f64, f64)> {
-    let runs = subject
-        .runs
-        .iter()
-        .filter(|run| run.valid && run.objects == objects && run.cell == Kind::Memory);
-    let runs: Vec<_> = runs.collect();
-    let largest = |paths: &[&str]| {
-        let all = runs
-            .iter()
-            .flat_map(|run| paths.iter().filter_map(|path| run.value(path)));
-        all.reduce(f64::max)
-    };
+    let largest = |figures: &[&str]| subject.largest(Kind::Memory, objects, figures);
     Some((largest(&IDLE)?, largest(&PEAKS)?))
 }
 

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::record::conformance::Conformance;
+use crate::record::difference::{Difference, between};
 use crate::record::evidence;
 use crate::record::evidence::{EXPERIMENT, Evidence};
 use crate::record::summary::{Subject, Summary};
@@ -104,37 +105,13 @@ fn typed<T: DeserializeOwned + Serialize>(value: &Value, file: &str) -> Result<T
     };
     let written =
         serde_json::to_value(&typed).map_err(|error| failed("(all)".into(), &error.to_string()))?;
-    match difference(value, &written, "") {
-        Some((field, problem)) => Err(failed(field, problem)),
+    // Serde takes an absent field for `null`, and does not see unknown ones within a flattened type.
+    let is_there = |place: &Difference| place.one.is_some() && place.other.is_some();
+    let mut differing = between(value, &written).into_iter();
+    match differing.find(|place| !is_there(place)) {
+        Some(place) if place.other.is_none() => Err(failed(place.path, "unknown field")),
+        Some(place) => Err(failed(place.path, "missing")),
         None => Ok(typed),
-    }
-}
-
-/// The first field that the types do not know, or that they would write and the file lacks. Serde
-/// takes an absent field for `null`, and does not see unknown ones within a flattened type.
-fn difference(file: &Value, written: &Value, path: &str) -> Option<(String, &'static str)> {
-    match (file, written) {
-        (Value::Object(file), Value::Object(written)) => {
-            let below = |key: &String| match path {
-                "" => key.clone(),
-                path => format!("{path}.{key}"),
-            };
-            let unknown = file.keys().find(|key| !written.contains_key(*key));
-            if let Some(key) = unknown {
-                return Some((below(key), "unknown field"));
-            }
-            written.iter().find_map(|(key, value)| match file.get(key) {
-                Some(found) => difference(found, value, &below(key)),
-                None => Some((below(key), "missing")),
-            })
-        }
-        (Value::Array(file), Value::Array(written)) => {
-            let pairs = file.iter().zip(written).enumerate();
-            pairs
-                .into_iter()
-                .find_map(|(n, (file, written))| difference(file, written, &format!("{path}[{n}]")))
-        }
-        _ => None,
     }
 }
 

@@ -20,9 +20,9 @@ impl Version {
     /// `Read` or `Field`.
     pub fn memory(self, dir: &Path, peak: Option<&File>) -> Result<CgroupMemory, Error> {
         let stat = text(dir, "memory.stat")?;
-        let (usage, inactive_file) = match self {
-            Version::V1 => ("memory.usage_in_bytes", "total_inactive_file"),
-            Version::V2 => ("memory.current", "inactive_file"),
+        let (usage, inactive_file, anon) = match self {
+            Version::V1 => ("memory.usage_in_bytes", "total_inactive_file", "total_rss"),
+            Version::V2 => ("memory.current", "inactive_file", "anon"),
         };
         let unused_bytes = line(&stat, inactive_file).ok_or_else(|| Error::Field {
             path: dir.join("memory.stat"),
@@ -32,6 +32,7 @@ impl Version {
         Ok(CgroupMemory {
             // The two are not read at the same moment.
             working_set_bytes: bytes(dir, usage)?.saturating_sub(unused_bytes),
+            anon_bytes: line(&stat, anon),
             peak_bytes: match (self, peak) {
                 (Version::V1, _) => number("memory.max_usage_in_bytes"),
                 (Version::V2, None) => number("memory.peak"),
@@ -178,6 +179,7 @@ mod tests {
         let root = std::env::temp_dir().join(format!("tare-memory-{}", std::process::id()));
         let want = CgroupMemory {
             working_set_bytes: 7_000,
+            anon_bytes: Some(5),
             peak_bytes: Some(9_000),
             kernel_bytes: Some(600),
             socket_bytes: Some(50),
@@ -199,7 +201,10 @@ mod tests {
                 Version::V1,
                 &[
                     ("memory.usage_in_bytes", "8000\n"),
-                    ("memory.stat", "inactive_file 1\ntotal_inactive_file 1000\n"),
+                    (
+                        "memory.stat",
+                        "rss 1\ninactive_file 1\ntotal_rss 5\ntotal_inactive_file 1000\n",
+                    ),
                     ("memory.max_usage_in_bytes", "9000\n"),
                     ("memory.kmem.usage_in_bytes", "600\n"),
                     ("memory.kmem.tcp.usage_in_bytes", "50\n"),

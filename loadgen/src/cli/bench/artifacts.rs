@@ -3,7 +3,7 @@
 //! Guarantees: everything is read once, which warms it as the executable is warmed; the same files give the same digest, in
 //! whatever order a folder has them, and another name or another byte gives another one. Links are followed to files, not to
 //! folders.
-//! Leaves to others: where the digest is kept and compared (`describe`, `resume`).
+//! Leaves to others: the digest of the whole program (`record`), where it is kept and compared (`describe`, `resume`).
 
 use std::path::Path;
 
@@ -63,22 +63,10 @@ fn walk(path: &Path, name: &str, files: &mut Vec<(String, u64, [u8; 32])>) -> st
     Ok(())
 }
 
-/// One digest of the executable and of the artifacts.
-pub fn digest(executable: Option<&str>, artifacts: &[Artifact]) -> String {
-    let mut sum = Sha256::new();
-    sum.update(executable.unwrap_or_default());
-    for artifact in artifacts {
-        sum.update([0]);
-        sum.update(&artifact.name);
-        sum.update([0]);
-        sum.update(&artifact.sha256);
-    }
-    hex(&sum.finalize())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::SubjectRecord;
 
     #[test]
     fn another_name_or_another_byte_is_another_program() -> anyhow::Result<()> {
@@ -94,16 +82,20 @@ mod tests {
         let bytes: Vec<u64> = first.iter().map(|artifact| artifact.bytes).collect();
         assert_eq!(bytes, [5, 3]);
         assert_eq!(read(&names, &folder)?, first);
-        let whole = digest(Some("ab"), &first);
+        let digest = |executable, artifacts: &[Artifact]| {
+            SubjectRecord::of_artifacts(Some(executable), artifacts)
+        };
+        let whole = digest("ab", &first);
+        assert_eq!(whole.0, 8);
 
         write("lib/deep/a.js", "c")?;
         let changed = read(&names, &folder)?;
         assert_eq!(changed[0], first[0]);
-        assert_ne!(digest(Some("ab"), &changed), whole);
+        assert_ne!(digest("ab", &changed), whole);
 
         std::fs::rename(folder.join("lib/deep/a.js"), folder.join("lib/deep/d.js"))?;
         assert_ne!(read(&names, &folder)?[1], changed[1]);
-        assert_ne!(digest(Some("cd"), &first), whole, "another executable");
+        assert_ne!(digest("cd", &first), whole, "another executable");
 
         let error = read(&["gone.jar".to_owned()], &folder).expect_err("it is not there");
         let want = format!(

@@ -51,6 +51,7 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
         asked: setting.asked.clone(),
         bystanders: setting.bystanders.clone(),
         bounds: setting.bounds,
+        deadline_s: args.deadline_s,
         planned: plan.cells(setting.seed),
         overlap: setting.overlap,
         resumed_at: vec![],
@@ -140,18 +141,15 @@ fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<Subject
     let folder = subject.base.as_deref().unwrap_or(workspace);
     let artifacts =
         artifacts::read(&subject.run.artifacts, folder).with_context(|| subject.id())?;
+    let executable_sha256 = binary.as_deref().map(sha256_of);
     let (binary_bytes, binary_sha256) = match &artifacts[..] {
         [] => (
             binary.as_ref().map(|bytes| bytes.len() as u64),
-            binary.as_deref().map(sha256_of),
+            executable_sha256.clone(),
         ),
         all => {
-            let executable = binary.as_deref().map(sha256_of);
-            let bytes = all.iter().map(|artifact| artifact.bytes).sum();
-            (
-                Some(bytes),
-                Some(artifacts::digest(executable.as_deref(), all)),
-            )
+            let whole = SubjectRecord::of_artifacts(executable_sha256.as_deref(), all);
+            (Some(whole.0), Some(whole.1))
         }
     };
     let build = subject.build.as_ref();
@@ -165,6 +163,7 @@ fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<Subject
         binary: shown(&program, workspace),
         binary_bytes,
         binary_sha256,
+        executable_sha256: executable_sha256.filter(|_| !artifacts.is_empty()),
         artifacts,
         commit: binary
             .as_deref()

@@ -1,12 +1,17 @@
 //! Going on with an interrupted bench.
 //!
-//! Guarantees: only with the same experiment: whatever could change a figure is compared, and what
-//! differs is named. Leaves to others: reading the folder (`report`), running what is missing
+//! Guarantees: only with the same experiment: every field of `experiment.json` is compared but those that change no
+//! figure, and what differs is named. Leaves to others: reading the folder (`report`), running what is missing
 //! (`experiment`).
 
-use crate::record::{Experiment, SubjectRecord};
-use crate::spec::bystanders;
-use crate::spec::step::Step;
+use serde_json::{Map, Value, json};
+
+use crate::plan::cell::Cell;
+use crate::record::difference::{between, shown};
+use crate::record::{Experiment, Origin};
+
+/// As many fields that differ as a message names.
+const MOST_SAID: usize = 3;
 
 /// The same experiment, going on now; the record that stays is the one that was begun.
 ///
@@ -27,165 +32,67 @@ pub fn go_on(begun: Experiment, now: &Experiment) -> Result<Experiment, String> 
 }
 
 fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut compare = |what: &str, was: String, is: String| {
-        if was != is {
-            found.push(format!("{what} was {was}, is {is}"));
-        }
-    };
-    let quoted = |text: &str| format!("{text:?}");
-    compare(
-        "--control-plane",
-        begun.origin.environment.control_plane.clone(),
-        now.origin.environment.control_plane.clone(),
-    );
-    compare(
-        "the control plane's set-up",
-        quoted(&begun.origin.environment.control_plane_flags),
-        quoted(&now.origin.environment.control_plane_flags),
-    );
-    compare(
-        "--seed",
-        begun.origin.seed.to_string(),
-        now.origin.seed.to_string(),
-    );
-    compare(
-        "--profile",
-        format!("{:?}", begun.profile).to_lowercase(),
-        format!("{:?}", now.profile).to_lowercase(),
-    );
-    let restarts =
-        |asked: Option<u32>| asked.map_or("1 at the largest size".into(), |n| n.to_string());
-    compare(
-        "--restarts",
-        restarts(begun.asked.restarts),
-        restarts(now.asked.restarts),
-    );
-    let events = |asked: Option<u64>| asked.map_or("none".to_owned(), |n| n.to_string());
-    compare(
-        "--soak-events",
-        events(begun.asked.soak_events),
-        events(now.asked.soak_events),
-    );
-    compare(
-        "--idle-s",
-        events(begun.asked.idle_s),
-        events(now.asked.idle_s),
-    );
-    let given = |asked: bool| if asked { "given" } else { "not given" }.to_owned();
-    compare(
-        "--deletions",
-        given(begun.asked.deletions),
-        given(now.asked.deletions),
-    );
-    compare(
-        "--server-restart",
-        given(begun.asked.server_restart),
-        given(now.asked.server_restart),
-    );
-    let names = |steps: &[Step]| steps.iter().map(Step::name).collect::<Vec<_>>().join(", ");
-    compare(
-        "[[steps]] of the workload",
-        names(&begun.asked.steps),
-        names(&now.asked.steps),
-    );
-    compare(
-        "--bystanders",
-        bystanders::text(&begun.bystanders),
-        bystanders::text(&now.bystanders),
-    );
-    compare(
-        "--memory and --cpu",
-        begun.bounds.to_string(),
-        now.bounds.to_string(),
-    );
-    compare(
-        "--ready-delay-ms",
-        begun.ready_delay_ms.to_string(),
-        now.ready_delay_ms.to_string(),
-    );
-    compare(
-        "--subjects",
-        ids(&begun.origin.subjects),
-        ids(&now.origin.subjects),
-    );
-    compare(
-        "the kernel",
-        known(&begun.origin.environment.machine.kernel),
-        known(&now.origin.environment.machine.kernel),
-    );
-    compare(
-        "the CPU",
-        known(&begun.origin.environment.machine.cpu_model),
-        known(&now.origin.environment.machine.cpu_model),
-    );
-    if !begun.origin.scenario.is_alike(&now.origin.scenario) {
-        found.push("the scenario's objects are others".into());
+    let (was, is) = (comparable(begun), comparable(now));
+    let fields = between(&was, &is).into_iter().map(|place| {
+        let (was, is) = (shown(place.one), shown(place.other));
+        format!("{} was {was}, is {is}", place.path)
+    });
+    let mut found: Vec<String> = fields.collect();
+    let further = found.len().saturating_sub(MOST_SAID);
+    if further > 0 {
+        found.truncate(MOST_SAID);
+        found.push(format!("{further} more fields"));
     }
     // Cells that follow from others were not known when it began.
-    if let Some(missing) = now
-        .planned
-        .iter()
-        .find(|cell| !begun.planned.contains(cell))
-    {
+    let options = "--objects, --repeats, --repeats-largest and --aa-pairs";
+    let is_missing = |cell: &&Cell| !begun.planned.contains(cell);
+    let is_dropped = |cell: &&Cell| cell.kind.is_planned_first() && !now.planned.contains(cell);
+    if let Some(missing) = now.planned.iter().find(is_missing) {
         found.push(format!(
-            "--objects, --repeats, --repeats-largest and --aa-pairs ask for {missing}, which was not planned"
+            "{options} ask for {missing}, which was not planned"
         ));
-    } else if let Some(dropped) = begun
-        .planned
-        .iter()
-        .find(|cell| cell.kind.is_planned_first() && !now.planned.contains(cell))
-    {
-        found.push(format!(
-            "--objects, --repeats, --repeats-largest and --aa-pairs leave out {dropped}, which was planned"
-        ));
-    }
-    found.extend(binaries(&begun.origin.subjects, &now.origin.subjects));
-    found
-}
-
-fn ids(subjects: &[SubjectRecord]) -> String {
-    let ids: Vec<String> = subjects.iter().map(|s| s.subject.id()).collect();
-    ids.join(",")
-}
-
-fn known(text: &Option<String>) -> String {
-    text.clone().unwrap_or_else(|| "unknown".into())
-}
-
-fn binaries(begun: &[SubjectRecord], now: &[SubjectRecord]) -> Vec<String> {
-    let mut found = Vec::new();
-    for is in now {
-        let id = is.subject.id();
-        let Some(was) = begun.iter().find(|was| was.subject.id() == id) else {
-            continue;
-        };
-        if was.binary_sha256 != is.binary_sha256 {
-            let bytes = |subject: &SubjectRecord| match subject.binary_bytes {
-                Some(bytes) => format!("{bytes} bytes"),
-                None => "a size that is not known".into(),
-            };
-            let (was, is) = (bytes(was), bytes(is));
-            found.push(format!(
-                "the program of {id} is another one ({was} then, {is} now)"
-            ));
-        } else if started_as(was) != started_as(is) {
-            found.push(format!("{id} is started in another way"));
-        }
+    } else if let Some(dropped) = begun.planned.iter().find(is_dropped) {
+        found.push(format!("{options} leave out {dropped}, which was planned"));
     }
     found
 }
 
-/// Where the file of the program is does not matter; its content is compared.
-fn started_as(record: &SubjectRecord) -> impl PartialEq + use<> {
-    let subject = record.subject.clone();
-    (
-        subject.run.args,
-        subject.run.env,
-        subject.ready,
-        subject.metrics,
-        subject.convergence,
-    )
+/// All of an experiment but what changes no figure: its time and words, where files are, and the runs, of which more
+/// follow while it goes on.
+fn comparable(experiment: &Experiment) -> Value {
+    const RUN: &str = "run";
+    let mut same = experiment.clone();
+    same.planned.clear();
+    same.resumed_at.clear();
+    same.overlap = 0;
+    let Origin {
+        environment,
+        scenario,
+        subjects,
+        ..
+    } = &mut same.origin;
+    *scenario = scenario.clone().of_bench(RUN);
+    for record in &mut *subjects {
+        record.binary.clear();
+        record.commit = None;
+        let subject = &mut record.subject;
+        subject.run.command.clear();
+        (subject.build, subject.description) = (None, None);
+        subject.objects = subject.objects.take().map(|own| own.of_bench(RUN));
+    }
+    let by_id = subjects
+        .drain(..)
+        .map(|record| (record.subject.id(), json!(record)));
+    let by_id: Map<String, Value> = by_id.collect();
+    let environment = json!({
+        "control_plane": environment.control_plane,
+        "control_plane_flags": environment.control_plane_flags,
+        "machine": environment.machine,
+    });
+    let mut same = json!(same);
+    same["environment"] = environment;
+    same["subjects"] = json!(by_id);
+    same
 }
 
 #[cfg(test)]
@@ -194,7 +101,7 @@ mod tests {
     use crate::plan::cell::{Cell, Kind};
     use crate::plan::course::Asked;
     use crate::plan::profile::Profile;
-    use crate::record::{Environment, Origin};
+    use crate::record::{Environment, SubjectRecord};
     use crate::spec::bounds::Bounds;
     use crate::spec::subject::built_in;
 
@@ -216,6 +123,7 @@ mod tests {
                 binary_bytes: Some(5),
                 binary_sha256: Some("ab".into()),
                 artifacts: vec![],
+                executable_sha256: None,
                 commit: None,
             });
         Experiment {
@@ -241,6 +149,7 @@ mod tests {
             asked: Asked::default(),
             bystanders: vec![],
             bounds: Bounds::default(),
+            deadline_s: None,
             planned: vec![cell(Kind::Drain)],
             overlap: 1,
             resumed_at: vec![],
@@ -268,15 +177,51 @@ mod tests {
     #[test]
     fn what_differs_is_named() {
         type Change = fn(&mut Experiment);
-        let table: [(Change, &str); 8] = [
-            (|e| e.origin.seed = 2, "--seed was 1, is 2"),
+        let table: [(Change, &str); 18] = [
+            (|e| e.origin.seed = 2, "seed was 1, is 2"),
             (
                 |e| e.profile = Profile::Full,
-                "--profile was quick, is full",
+                "profile was \"quick\", is \"full\"",
             ),
             (
                 |e| e.origin.environment.control_plane = "kube".into(),
-                "--control-plane was kubesim, is kube",
+                "environment.control_plane was \"kubesim\", is \"kube\"",
+            ),
+            (
+                |e| e.origin.environment.machine.cores = Some(99),
+                "environment.machine.cores was ",
+            ),
+            (
+                |e| e.asked.restarts = Some(2),
+                "asked.restarts was null, is 2",
+            ),
+            (
+                |e| e.asked.soak_events = Some(9),
+                "asked.soak_events was null, is 9",
+            ),
+            (
+                |e| e.asked.deletions = true,
+                "asked.deletions was false, is true",
+            ),
+            (
+                |e| e.asked.server_restart = true,
+                "asked.server_restart was false, is true",
+            ),
+            (
+                |e| e.asked.idle_s = Some(60),
+                "asked.idle_s was absent, is 60",
+            ),
+            (
+                |e| e.bounds.memory_bytes = Some(64),
+                "bounds was absent, is {\"cpu_cores\":null,\"memory_bytes\":64",
+            ),
+            (|e| e.ready_delay_ms = 2000, "ready_delay_ms was 0, is 2000"),
+            (|e| e.deadline_s = Some(9), "deadline_s was absent, is 9"),
+            (
+                |e| {
+                    e.bystanders = crate::spec::bystanders::parse("secrets=9").expect("valid");
+                },
+                "bystanders was absent, is 1 entries",
             ),
             (
                 |e| e.planned[0].objects = 7,
@@ -284,19 +229,16 @@ mod tests {
             ),
             (|e| e.planned.clear(), "leave out tare/none drain 5"),
             (
-                |e| {
-                    e.origin.subjects[0].binary_sha256 = Some("cd".into());
-                    e.origin.subjects[0].binary_bytes = Some(6);
-                },
-                "the program of tare/none is another one (5 bytes then, 6 bytes now)",
+                |e| e.origin.subjects[0].binary_sha256 = Some("cd".into()),
+                "subjects.tare/none.binary_sha256 was \"ab\", is \"cd\"",
             ),
             (
                 |e| e.origin.subjects[0].subject.run.args.clear(),
-                "tare/none is started in another way",
+                "subjects.tare/none.subject.run.args was ",
             ),
             (
                 |e| e.origin.scenario.object_bytes = 9,
-                "the scenario's objects",
+                "scenario.object_bytes was ",
             ),
         ];
         for (change, want) in table {

@@ -1,13 +1,13 @@
 //! The runs of a folder against its plan.
 //!
 //! Guarantees: every run that `experiment.json` plans is there with its samples and its log; no
-//! other run is; earlier attempts are there, and none without the run that took its place. Leaves to others: what is
-//! in the files.
+//! other run is; earlier attempts are there, and none without the run that took its place; size and digest of a program are those
+//! of its artifacts. Leaves to others: what is in the files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::evidence::{EXPERIMENT, Evidence};
-use crate::record::{Experiment, Run};
+use crate::record::{Experiment, Run, SubjectRecord};
 use crate::report::validate;
 use crate::report::verify::Problem;
 
@@ -22,6 +22,10 @@ pub fn problems(
 ) -> Result<Vec<Problem>, validate::Error> {
     let mut found = Vec::new();
     let mut say = |file: String, what: String| found.push(Problem { file, what });
+    let subjects = experiment.origin.subjects.iter();
+    if let Some(what) = subjects.filter_map(other_program).next() {
+        say(EXPERIMENT.to_owned(), what);
+    }
     let planned: BTreeMap<String, String> = experiment
         .planned
         .iter()
@@ -60,6 +64,26 @@ pub fn problems(
         }
     }
     Ok(found)
+}
+
+/// In what a program is another one than its artifacts.
+fn other_program(record: &SubjectRecord) -> Option<String> {
+    let names = record.artifacts.iter().map(|artifact| &artifact.name);
+    if !names.eq(&record.subject.run.artifacts) {
+        return Some(format!(
+            "{}: its artifacts are not those of [run] artifacts",
+            record.subject.id()
+        ));
+    }
+    let executable = record.executable_sha256.as_deref();
+    let (bytes, sha256) = SubjectRecord::of_artifacts(executable, &record.artifacts);
+    let is_other_sum = executable.is_some() && record.binary_sha256 != Some(sha256);
+    let is_other_size = record.binary_bytes != Some(bytes);
+    let is_other = !record.artifacts.is_empty() && (is_other_size || is_other_sum);
+    is_other.then(|| {
+        let id = record.subject.id();
+        format!("{id}: binary_bytes and binary_sha256 are not those of its artifacts")
+    })
 }
 
 /// `runs/<stem>.json` without its folder and its ending.

@@ -10,8 +10,9 @@ pub const LEAST: &str =
 #[test]
 fn the_built_in_subjects_parse() {
     let ids: Vec<_> = built_in().expect("valid").iter().map(Subject::id).collect();
+    // Those of this repository in the order of tables, then operators of others.
     assert_eq!(
-        ids,
+        ids[..12],
         [
             "tare/none",
             "tare/metadata",
@@ -25,15 +26,10 @@ fn the_built_in_subjects_parse() {
             "controller-runtime/tuned",
             "controller-runtime/storeless",
             "controller-runtime/storeless-tuned",
-            "argo-rollouts/tuned",
-            "argo-rollouts/default",
-            "external-dns/default",
-            "helm-controller/default",
-            "nobody/idle",
-            "sealed-secrets/tuned",
-            "sealed-secrets/default"
         ]
     );
+    let different: std::collections::BTreeSet<&String> = ids.iter().collect();
+    assert_eq!(different.len(), ids.len(), "{ids:?}");
 }
 
 #[test]

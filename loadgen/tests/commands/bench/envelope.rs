@@ -65,8 +65,8 @@ pub fn the_most_objects_within_a_memory_limit_are_found() {
     assert!(svg.starts_with("<svg"), "{svg}");
 }
 
-/// The mock answers in milliseconds: it keeps up with every rate that is tried.
-pub fn the_highest_rate_of_updates_within_a_cpu_limit_is_found() {
+/// The mock answers in milliseconds: it keeps up with every rate that is tried, and what bounds them is said.
+pub fn the_highest_rates_within_a_cpu_limit_are_found() {
     let limited = MemoryCgroup::create().and_then(|mut cgroup| cgroup.limit_cpu(0.5));
     if let Err(error) = limited {
         eprintln!("not tested, because CPU cannot be limited here: {error}");
@@ -77,7 +77,7 @@ pub fn the_highest_rate_of_updates_within_a_cpu_limit_is_found() {
     let file = bench.last().expect("the file of the subject").clone();
     let out = bench_folder.out();
     let words =
-        "envelope --no-build --cpu 500m --first 8 --most 8 --rate-s 0 --update-s 1 --subject";
+        "envelope --no-build --cpu 500m --first 8 --most 8 --rate-s 3 --update-s 1 --subject";
     let mut args: Vec<String> = words.split(' ').map(str::to_owned).collect();
     args.extend([file, "--out".into(), out.display().to_string()]);
     let output = loadgen(&args);
@@ -85,6 +85,9 @@ pub fn the_highest_rate_of_updates_within_a_cpu_limit_is_found() {
     assert_eq!(output.status.code(), Some(0), "{said}");
     for want in [
         "mock/works, updates at a rate, within 0.5 cores",
+        "at 8/s: offered for 1.0 s in place of 3 s, because 8 objects are the most that held at once",
+        "at a rate: 8 objects per second, the most that was tried, held",
+        "at a rate: a higher one was not tried, because 8 objects, the most that held at once, are offered within a second",
         "updates of 4 objects: ",
         "updated at 10/s: holds",
     ] {

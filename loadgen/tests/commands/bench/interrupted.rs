@@ -76,7 +76,7 @@ fn goes_on(control_plane: &str, objects: &str, more: &[&str]) {
     let said = text(&other.stderr);
     assert_eq!(other.status.code(), Some(2), "{said}");
     assert!(
-        said.contains("holds another experiment: --seed was 1, is 2"),
+        said.contains("holds another experiment: seed was 1, is 2"),
         "{said}"
     );
     assert_eq!(said.lines().count(), 1, "{said}");
@@ -85,7 +85,7 @@ fn goes_on(control_plane: &str, objects: &str, more: &[&str]) {
     let other = with(&["--resume"]);
     let said = text(&other.stderr);
     assert_eq!(other.status.code(), Some(2), "{said}");
-    let want = "the program of mock/works is another one (5 bytes then, 6 bytes now)";
+    let want = "subjects.mock/works.artifacts[0].bytes was 5, is 6";
     assert!(said.contains(want), "{said}");
     bench_folder.script("run()");
 

@@ -70,7 +70,7 @@ const SIMULATED: &[Scenario] = scenarios![
 /// They need `/proc`.
 const PROCESSES: &[Scenario] = scenarios![
     envelope::the_most_objects_within_a_memory_limit_are_found,
-    envelope::the_highest_rate_of_updates_within_a_cpu_limit_is_found,
+    envelope::the_highest_rates_within_a_cpu_limit_are_found,
     disturbed::a_timed_run_beside_other_work_is_invalid_and_measured_again,
     in_pod::a_subject_with_the_credentials_of_a_pod_is_measured,
     interrupted::ctrl_c_keeps_what_was_measured_and_leaves_nothing_running,

@@ -34,7 +34,7 @@ struct Case {
     want: &'static str,
 }
 
-const CASES: [Case; 15] = [
+const CASES: [Case; 16] = [
     Case {
         name: "a plot",
         change: |folder| {
@@ -179,6 +179,18 @@ const CASES: [Case; 15] = [
             });
         },
         want: "runs/mock-works-drain-12-r1.json: ",
+    },
+    Case {
+        name: "an artifact of the program, and its hash",
+        change: |folder| {
+            change_json(&folder.join("experiment.json"), |experiment| {
+                let subject = &mut experiment["subjects"][0];
+                subject["subject"]["run"]["artifacts"] = json!(["script.js"]);
+                subject["artifacts"] = json!([{"name": "script.js", "bytes": 5, "sha256": "ab"}]);
+            });
+            cover(folder, "experiment.json");
+        },
+        want: "experiment.json: mock/works: binary_bytes and binary_sha256 are not those of its artifacts",
     },
     Case {
         name: "a new file",
