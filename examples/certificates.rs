@@ -12,7 +12,6 @@ use kube::api::{Patch, PatchParams};
 use kube::runtime::{reflector::ObjectRef, watcher::Config};
 use kube::{Api, Client, Resource, ResourceExt};
 use rcgen::{CertificateParams, DnType, KeyPair};
-use tare_runtime::app::front::{Place, Shared};
 use tare_runtime::free::{Action, Controller, back_off};
 use tare_runtime::prelude::*;
 

@@ -15,7 +15,6 @@ use k8s_openapi::{ByteString, api::core::v1::Secret};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, Resource, ResourceExt, runtime::watcher::Config};
 use tare_runtime::app::cli;
-use tare_runtime::app::front::{Place, Shared};
 use tare_runtime::free::{Action, Controller};
 use tare_runtime::prelude::*;
 use tokio::sync::Mutex;

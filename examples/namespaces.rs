@@ -12,7 +12,6 @@ use k8s_openapi::api::core::v1::{Namespace, ResourceQuota};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, Resource, ResourceExt, runtime::watcher::Config};
 use tare_runtime::app::cli;
-use tare_runtime::app::front::{Place, Shared};
 use tare_runtime::free::{Action, Controller, back_off};
 use tare_runtime::prelude::*;
 

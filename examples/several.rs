@@ -10,7 +10,6 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Client, ResourceExt};
-use tare_runtime::app::front::{Place, Shared};
 use tare_runtime::free::{Action, Controller, back_off};
 use tare_runtime::prelude::*;
 

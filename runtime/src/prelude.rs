@@ -17,5 +17,6 @@ pub use crate::api::{
     PlanError, ROLE, ROLE_BINDING, ReadyStatus, Reference, References, Requeue, Retry, SECRET,
     SERVICE, SERVICE_ACCOUNT, STATEFUL_SET, STORAGE_CLASS, Writes,
 };
+pub use crate::app::front::{Place, Shared};
 pub use crate::app::program::Program;
 pub use crate::model::ChildState;

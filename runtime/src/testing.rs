@@ -64,12 +64,13 @@ fn log() {
     let _ = log.try_init();
 }
 
-/// Waits until `is_so`, which may ask a client.
+/// Waits until `is_so`, which may ask a client. What is warned of meanwhile is in the output of a test that fails.
 ///
 /// # Panics
 /// It is not so within two minutes: fails the test, which says `what`, and where it waited.
 #[track_caller]
 pub fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) -> impl Future<Output = ()> {
+    log();
     let place = Location::caller();
     async move {
         let began = Instant::now();

@@ -140,6 +140,50 @@ async fn a_panic_is_the_error_of_its_object() {
     );
 }
 
+/// A log in memory.
+#[derive(Clone, Default)]
+struct Logged(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Logged {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("no panic").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_reconcile_logs_names_its_object() {
+    let (world, logged) = (World::new(), Logged::default());
+    let writer = logged.clone();
+    let log = tracing_subscriber::fmt().with_ansi(false);
+    let log = log.with_writer(move || writer.clone()).finish();
+    // Where there is but one, tracing asks the thread that comes to a place first, which may be that of another test.
+    let _second = tracing::Dispatch::new(tracing_subscriber::fmt().finish());
+    let _guard = tracing::subscriber::set_default(log);
+    world.create("one", "1", None).await;
+    let reconcile = |_: Arc<ConfigMap>, _: Arc<()>| {
+        tracing::info!("begins");
+        async {
+            tokio::task::yield_now().await;
+            tracing::info!("goes on");
+            Ok::<_, OnPurpose>(Action::await_change())
+        }
+    };
+    let policy = |_, _: &OnPurpose, _| Action::back_off();
+    let said = of_maps(&world).run(reconcile, policy, Arc::new(()));
+    said.take(1).for_each(|_| async {}).await;
+    let logged = String::from_utf8(logged.0.lock().expect("no panic").clone()).expect("text");
+    for words in ["begins", "goes on"] {
+        let line = logged.lines().find(|line| line.ends_with(words));
+        let span = "reconciling object{object.ref=ConfigMap.v1./one.default}";
+        assert!(line.is_some_and(|line| line.contains(span)), "{logged}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_skipped_is_not_reconciled_and_never_seen_as_it_was() {
     let (world, seen) = (World::new(), record());

@@ -11,6 +11,7 @@ use kube::Resource;
 use kube::runtime::reflector::ObjectRef;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use tracing::{Instrument, info_span};
 
 use crate::free::action::{Action, Next};
 use crate::free::engine::{Concerns, Engine};
@@ -100,13 +101,15 @@ where
                 names.iter().for_each(|key| self.named.add(index, key));
             }
         }
+        // Under the name and the field of kube's: what an author logs says which object it is about.
+        let span = info_span!("reconciling object", object.ref = %self.reference(&key));
         let (kept, context) = (Arc::clone(&object), Arc::clone(&self.context));
-        let begin = AssertUnwindSafe(|| (self.reconciler)(object, context));
+        let begin = AssertUnwindSafe(|| span.in_scope(|| (self.reconciler)(object, context)));
         match catch_unwind(begin) {
             Err(panic) => self.on_done(Done::Reconciled(key, kept, Err(said_by(&*panic)))),
             Ok(reconcile) => {
-                let reconcile =
-                    AssertUnwindSafe(TryFutureExt::into_future(reconcile)).catch_unwind();
+                let reconcile = TryFutureExt::into_future(reconcile).instrument(span);
+                let reconcile = AssertUnwindSafe(reconcile).catch_unwind();
                 self.tasks.spawn(async move {
                     let ended = reconcile.await.map_err(|panic| said_by(&*panic));
                     Done::Reconciled(key, kept, ended)
