@@ -12,6 +12,7 @@ pub mod error;
 pub mod load;
 pub mod metric;
 pub mod plan;
+mod private_file;
 pub mod record;
 pub mod report;
 pub mod rng;

@@ -4,10 +4,8 @@
 //! only; ends on SIGTERM, and with its parent (`tare_procstat::process`). Leaves to others: the server
 //! itself (`kubesim::Server`).
 
-use std::fs::OpenOptions;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::SocketAddr;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -18,6 +16,7 @@ use kubesim::{Options, Server, Tls, kubeconfig};
 use tokio::net::TcpListener;
 
 use crate::cli::means;
+use crate::private_file;
 use crate::target::kubesim::{Announcement, kubeconfig_path};
 use crate::terminal::interrupt::Interrupt;
 
@@ -100,12 +99,6 @@ fn unguessable_seed() -> anyhow::Result<u64> {
 
 /// Nobody else on this machine may act as these users.
 fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .mode(0o600)
-        .open(path);
-    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    let written = private_file::write(path, text.as_bytes());
     written.with_context(|| format!("cannot write {}", path.display()))
 }

@@ -77,18 +77,6 @@ struct OwnerMeta {
     generation: i64,
 }
 
-#[derive(Deserialize)]
-struct Owners {
-    metadata: Version,
-    items: Vec<Owner>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Version {
-    resource_version: String,
-}
-
 struct Mock {
     cluster: Cluster,
     resource: workload::Resource,
@@ -163,17 +151,18 @@ impl Mock {
         &self,
     ) -> anyhow::Result<Option<impl Stream<Item = kube::Result<WatchEvent<Owner>>>>> {
         let path = self.resource.path_everywhere();
-        let owners = self.cluster.ask::<Owners>(Method::GET, &path, None, vec![]);
-        let Ok(owners) = owners.await else {
+        let mut owners: Vec<Owner> = Vec::new();
+        let listed = self.cluster.pages(&path, "", |page| {
+            owners.extend(page);
+            true
+        });
+        let Ok(version) = listed.await else {
             return Ok(None);
         };
-        for owner in owners.items {
+        for owner in owners {
             self.observe(owner).await?;
         }
-        let path = format!(
-            "{path}?watch=true&resourceVersion={}",
-            owners.metadata.resource_version
-        );
+        let path = format!("{path}?watch=true&resourceVersion={version}");
         let watch = request(Method::GET, &path, None, vec![])?;
         Ok(self
             .cluster

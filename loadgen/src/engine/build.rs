@@ -13,6 +13,7 @@ use crate::engine::workspace::Workspace;
 use crate::engine::{go_module, workspace};
 use crate::spec::subject::Subject;
 use crate::terminal::progress::Progress;
+use crate::watch::log_tail::without_colours;
 
 /// Why there are no subjects.
 #[derive(Debug, thiserror::Error)]
@@ -200,29 +201,10 @@ fn log_bytes(log: &Path) -> u64 {
     std::fs::metadata(log).map_or(0, |file| file.len())
 }
 
-/// A line without the escape sequences that colour it: `ESC [`, numbers, a letter.
-fn without_colours(line: &str) -> String {
-    let mut plain = String::new();
-    let mut parts = line.split("\u{1b}[");
-    plain.push_str(parts.next().unwrap_or_default());
-    for part in parts {
-        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
-        plain.extend(rest.chars().skip(1));
-    }
-    plain
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::spec::subject::built_in;
-
-    #[test]
-    fn a_line_of_a_build_has_no_colours() {
-        let line = "[\u{1b}[1;34mINFO\u{1b}[m] Scanning \u{1b}[0;32mfor\u{1b}[0m projects";
-        assert_eq!(without_colours(line), "[INFO] Scanning for projects");
-        assert_eq!(without_colours("Größe"), "Größe");
-    }
 
     #[test]
     fn each_subject_is_built_by_itself() {

@@ -5,7 +5,6 @@
 //! user namespaces, and a kubeconfig with a token. Where the folder of the files is not there, the subject sees an
 //! empty `/run`.
 
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use base64::Engine;
@@ -14,6 +13,7 @@ use serde_json::Value;
 use tare_procstat::process::Spec;
 
 use crate::engine::session::Reason;
+use crate::private_file;
 
 /// Mounts `$1` where client libraries look, and becomes what follows.
 const SCRIPT: &str = r#"set -e
@@ -51,7 +51,7 @@ pub fn wrapped(spec: Spec, kubeconfig: &Path, dir: &Path) -> Result<Spec, Reason
         ("token", account.token.as_bytes()),
         ("namespace", &b"default"[..]),
     ] {
-        write(&files.join(name), content).map_err(failed)?;
+        private_file::write(&files.join(name), content).map_err(failed)?;
     }
     let mut args = vec![
         "--mount".to_owned(),
@@ -74,14 +74,6 @@ pub fn wrapped(spec: Spec, kubeconfig: &Path, dir: &Path) -> Result<Spec, Reason
         env,
         ..spec
     })
-}
-
-/// Only this user can read a token.
-fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    use std::io::Write;
-    let mut options = std::fs::OpenOptions::new();
-    let options = options.create(true).truncate(true).write(true).mode(0o600);
-    options.open(path)?.write_all(content)
 }
 
 fn account(kubeconfig: &str) -> Result<Account, Reason> {

@@ -99,21 +99,6 @@ struct LeanMeta {
     resource_version: String,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(bound = "O: Decoded")]
-struct LeanList<O> {
-    metadata: ListMeta,
-    items: Vec<O>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ListMeta {
-    resource_version: String,
-    #[serde(default, rename = "continue")]
-    token: Option<String>,
-}
-
 /// Watches the objects of one kind for as long as it is polled.
 pub struct Observer {
     cluster: Cluster,
@@ -196,28 +181,23 @@ impl Observer {
     async fn list<O: Decoded>(&self) -> Result<String, Error> {
         let asked_ns = self.journal.now_ns();
         let mut present = HashSet::new();
-        let mut token = String::new();
-        loop {
-            let path = format!("{}limit=500{token}", self.collection());
-            let page: LeanList<O> = self.cluster.ask(Method::GET, &path, None, vec![]).await?;
-            for object in page.items {
+        let (collection, selector) = self.collection();
+        let note = |page: Vec<O>| {
+            for object in page {
                 self.note(&object);
                 present.extend(self.index(object.meta()));
             }
-            match page.metadata.token.filter(|token| !token.is_empty()) {
-                Some(next) => token = format!("&continue={next}"),
-                None => {
-                    self.note_absent(&present, asked_ns);
-                    return Ok(page.metadata.resource_version);
-                }
-            }
-        }
+            true
+        };
+        let version = self.cluster.pages(&collection, &selector, note).await?;
+        self.note_absent(&present, asked_ns);
+        Ok(version)
     }
 
     async fn watch<O: Decoded>(&self, mut version: String) -> Result<Ended, Error> {
+        let (collection, selector) = self.collection();
         let path = format!(
-            "{}watch=true&allowWatchBookmarks=true&timeoutSeconds=290&resourceVersion={version}",
-            self.collection()
+            "{collection}?{selector}watch=true&allowWatchBookmarks=true&timeoutSeconds=290&resourceVersion={version}"
         );
         let failed = |source: kube::Error| Error::Request {
             method: Method::GET,
@@ -251,12 +231,12 @@ impl Observer {
         Ok(Ended::At(version))
     }
 
-    /// What is listed and watched, up to its last parameters.
-    fn collection(&self) -> String {
+    /// What is listed and watched: a path and a selector.
+    fn collection(&self) -> (String, String) {
         match &self.convergence.child {
             // In a namespace of ours all of them are.
-            Some(child) => child.path(&self.resource.namespace) + "?",
-            None => format!("{}?{}", self.resource.path(), self.resource.selector()),
+            Some(child) => (child.path(&self.resource.namespace), String::new()),
+            None => (self.resource.path(), self.resource.selector()),
         }
     }
 

@@ -52,18 +52,6 @@ struct Meta {
 /// For which generation each child was told its status, by uid.
 type Told = HashMap<String, i64>;
 
-#[derive(Debug, Deserialize)]
-struct Children {
-    metadata: Version,
-    items: Vec<Child>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Version {
-    resource_version: String,
-}
-
 impl Agent {
     /// For the children of objects in a namespace.
     pub fn of(cluster: Cluster, stand_in: StandIn, namespace: &str) -> Self {
@@ -92,18 +80,15 @@ impl Agent {
     /// One list and the watch after it.
     async fn follow(&self, told: &mut Told) -> Result<(), Error> {
         let collection = self.stand_in.path(&self.namespace);
-        let list: Children = self
-            .cluster
-            .ask(Method::GET, &collection, None, vec![])
-            .await?;
         let mut patches = JoinSet::new();
-        for child in list.items {
-            self.tell(child, told, &mut patches);
-        }
-        let path = format!(
-            "{collection}?watch=true&timeoutSeconds=290&resourceVersion={}",
-            list.metadata.resource_version
-        );
+        let listed = self.cluster.pages(&collection, "", |page| {
+            for child in page {
+                self.tell(child, told, &mut patches);
+            }
+            true
+        });
+        let version = listed.await?;
+        let path = format!("{collection}?watch=true&timeoutSeconds=290&resourceVersion={version}");
         let failed = |source: kube::Error| Error::Request {
             method: Method::GET,
             path: path.clone(),

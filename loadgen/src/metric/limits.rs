@@ -10,7 +10,7 @@ use toml::Spanned;
 use crate::metric;
 use crate::metric::Metric;
 use crate::plan::cell::Kind;
-use crate::spec::subject::line_of;
+use crate::spec::toml_line::{line_of, line_of_error};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
@@ -93,7 +93,7 @@ impl Limits {
     pub fn parse(file: &str, text: &str) -> Result<Self, Error> {
         let place = |offset: usize| format!("{file}:{}", line_of(text, offset));
         let written: File = toml::from_str(text).map_err(|error| Error::At {
-            place: place(error.span().map_or(0, |span| span.start)),
+            place: format!("{file}:{}", line_of_error(text, &error)),
             message: error.message().replace('\n', " "),
         })?;
         if written.limit.is_empty() {

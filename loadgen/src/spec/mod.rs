@@ -11,4 +11,5 @@ pub mod rate;
 pub mod shard;
 pub mod step;
 pub mod subject;
+pub mod toml_line;
 pub mod workload;

@@ -18,6 +18,7 @@ pub use crate::spec::subject::build::{Build, GoBuild, GoInstall, GoModule, GoWra
 pub use crate::spec::subject::known::{built_in, select};
 pub use crate::spec::subject::launch::Places;
 use crate::spec::subject::launch::expand;
+use crate::spec::toml_line::line_of_error;
 use crate::spec::workload::condition::Reading;
 use crate::spec::workload::folder::Folder;
 use crate::spec::workload::{self, Fixture, Manifest, Scenario, root};
@@ -291,7 +292,7 @@ impl Subject {
     pub fn parse(file: &str, text: &str) -> Result<Subject, Error> {
         let subject: Subject = toml::from_str(text).map_err(|error| Error::Parse {
             file: file.to_owned(),
-            line: line_of(text, error.span().map_or(0, |span| span.start)),
+            line: line_of_error(text, &error),
             message: error.message().replace('\n', " "),
         })?;
         let invalid = |message: String| Error::Invalid {
@@ -378,11 +379,6 @@ impl Subject {
             .collect::<Result<Vec<_>, _>>()?;
         Ok(())
     }
-}
-
-/// The line, from 1 on, that holds a byte offset.
-pub fn line_of(text: &str, offset: usize) -> usize {
-    1 + text.bytes().take(offset).filter(|b| *b == b'\n').count()
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::spec::workload::{BYSTANDERS_LABEL, FIXTURE_LABEL, RUN_LABEL, Resource};
-use crate::target::cluster::{Cluster, Error};
+use crate::target::cluster::{Cluster, Error, Of};
 use crate::terminal::progress::Progress;
 
 /// As many deletions at once as creations.
@@ -130,23 +130,6 @@ pub enum NamespaceEnd {
     Failed(String),
 }
 
-#[derive(Debug, Deserialize)]
-struct Page {
-    metadata: PageMeta,
-    items: Vec<Item>,
-}
-
-#[derive(Debug, Deserialize)]
-struct PageMeta {
-    #[serde(default, rename = "continue")]
-    token: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Item {
-    metadata: Found,
-}
-
 impl<'a> Scope<'a> {
     /// The same for a kind of fixture, which has a namespace of its own or that of the objects.
     pub fn of_fixture(&self, resource: &'a Resource) -> Self {
@@ -213,17 +196,9 @@ pub async fn namespaces(cluster: &Cluster, scope: &Scope<'_>) -> Result<Vec<Foun
 }
 
 async fn list(cluster: &Cluster, collection: &str, selector: &str) -> Result<Vec<Found>, Error> {
-    let mut found = Vec::new();
-    let mut token = String::new();
-    loop {
-        let path = format!("{collection}?labelSelector={selector}&limit=500{token}");
-        let page: Page = cluster.ask(Method::GET, &path, None, vec![]).await?;
-        found.extend(page.items.into_iter().map(|item| item.metadata));
-        match page.metadata.token.filter(|token| !token.is_empty()) {
-            Some(next) => token = format!("&continue={next}"),
-            None => return Ok(found),
-        }
-    }
+    let selector = format!("labelSelector={selector}&");
+    let found: Vec<Of<Found>> = cluster.all(collection, &selector).await?;
+    Ok(found.into_iter().map(|item| item.metadata).collect())
 }
 
 /// Removes everything in scope, then the fixtures with the same label, and waits until it is gone. The scopes
@@ -409,17 +384,19 @@ async fn remove_namespace(
     // What is of the whole cluster is in no namespace.
     for scope in scopes.iter().filter(|scope| scope.resource.namespaced) {
         let collection = scope.in_namespace(&namespace.name);
-        let content = format!("{collection}?{}limit={ADDED}", namespace.others());
-        let asked = cluster.ask::<Page>(Method::GET, &content, None, vec![]);
-        let page = match asked.await {
-            Ok(page) => page,
+        let mut others: Vec<Of<Found>> = Vec::new();
+        let selector = namespace.others();
+        let listed = cluster.pages(&collection, &selector, |page| {
+            others.extend(page);
+            others.len() <= ADDED
+        });
+        match listed.await {
             Err(error) if error.code() == Some(404) => continue,
             Err(error) => return failed(&error),
-        };
-        if page.metadata.token.is_some_and(|token| !token.is_empty()) {
-            return NamespaceEnd::InUse;
+            Ok(_) if others.len() > ADDED => return NamespaceEnd::InUse,
+            Ok(_) => {}
         }
-        for item in &page.items {
+        for item in &others {
             match is_added(cluster, scope, &item.metadata).await {
                 Ok(true) => {}
                 Ok(false) => return NamespaceEnd::InUse,
@@ -433,7 +410,10 @@ async fn remove_namespace(
     }
     let deadline = Instant::now() + NAMESPACE_GOES;
     loop {
-        match cluster.ask::<Item>(Method::GET, &path, None, vec![]).await {
+        match cluster
+            .ask::<Of<Found>>(Method::GET, &path, None, vec![])
+            .await
+        {
             Err(error) if error.code() == Some(404) => return NamespaceEnd::Gone,
             Ok(item) if item.metadata.uid != namespace.uid => return NamespaceEnd::Gone,
             _ if Instant::now() > deadline => return NamespaceEnd::Emptying,

@@ -218,8 +218,13 @@ impl Cluster {
     /// `Request` in the server's words, or `Silent`.
     pub async fn revision(&self) -> Result<u64, Error> {
         let path = "/api/v1/namespaces?limit=1";
-        let list: Page = self.ask(Method::GET, path, None, vec![]).await?;
-        Ok(list.metadata.resource_version)
+        let list: List<IgnoredAny> = self.ask(Method::GET, path, None, vec![]).await?;
+        let version = serde_json::from_str(&list.metadata.resource_version);
+        version.map_err(|error| Error::Request {
+            method: Method::GET,
+            path: path.into(),
+            source: Box::new(kube::Error::SerdeError(error)),
+        })
     }
 
     /// How many objects a collection has, counted up to `most`; `selector` ends in `&` unless it is empty.
@@ -233,7 +238,7 @@ impl Cluster {
         most: usize,
     ) -> Result<usize, Error> {
         let path = format!("{collection}?{selector}limit={most}");
-        let list: Items = self.ask(Method::GET, &path, None, vec![]).await?;
+        let list: List<IgnoredAny> = self.ask(Method::GET, &path, None, vec![]).await?;
         Ok(list.items.len())
     }
 
@@ -247,20 +252,14 @@ impl Cluster {
         wanted: impl Fn(&Meta) -> bool,
         most: usize,
     ) -> Result<usize, Error> {
-        let (mut found, mut token) = (0, String::new());
-        loop {
-            let path = format!("{collection}?limit=500{token}");
-            let page: MetaPage = self.ask(Method::GET, &path, None, vec![]).await?;
-            found += page
-                .items
-                .iter()
-                .filter(|item| wanted(&item.metadata))
-                .count();
-            match page.metadata.token.filter(|token| !token.is_empty()) {
-                Some(next) if found < most => token = format!("&continue={next}"),
-                _ => return Ok(found.min(most)),
-            }
-        }
+        let mut found = 0;
+        let wanted = |item: &Of<Meta>| wanted(&item.metadata);
+        self.pages(collection, "", |page: Vec<Of<Meta>>| {
+            found += page.iter().filter(|item| wanted(item)).count();
+            found < most
+        })
+        .await?;
+        Ok(found.min(most))
     }
 
     /// # Errors
@@ -270,14 +269,48 @@ impl Cluster {
         collection: &str,
         wanted: impl Fn(&Meta) -> bool,
     ) -> Result<Vec<Meta>, Error> {
-        let (mut found, mut token) = (Vec::new(), String::new());
+        let all: Vec<Of<Meta>> = self.all(collection, "").await?;
+        let all = all.into_iter().map(|item| item.metadata);
+        Ok(all.filter(wanted).collect())
+    }
+
+    /// Every object of a collection; `selector` ends in `&` unless it is empty.
+    ///
+    /// # Errors
+    /// `Request` in the server's words, or `Silent`.
+    pub async fn all<T: DeserializeOwned>(
+        &self,
+        collection: &str,
+        selector: &str,
+    ) -> Result<Vec<T>, Error> {
+        let mut found = Vec::new();
+        self.pages(collection, selector, |page| {
+            found.extend(page);
+            true
+        })
+        .await?;
+        Ok(found)
+    }
+
+    /// Gives a collection to `take`, page by page, until there is no more or it says that it has enough. The version to watch
+    /// from, of the last page that was read.
+    ///
+    /// # Errors
+    /// `Request` in the server's words, or `Silent`.
+    pub async fn pages<T: DeserializeOwned>(
+        &self,
+        collection: &str,
+        selector: &str,
+        mut take: impl FnMut(Vec<T>) -> bool,
+    ) -> Result<String, Error> {
+        let mut token = String::new();
         loop {
-            let path = format!("{collection}?limit=500{token}");
-            let page: MetaPage = self.ask(Method::GET, &path, None, vec![]).await?;
-            found.extend(page.items.into_iter().map(|item| item.metadata));
+            let path = format!("{collection}?{selector}limit=500{token}");
+            let page: List<T> = self.ask(Method::GET, &path, None, vec![]).await?;
+            let goes_on = take(page.items);
             match page.metadata.token.filter(|token| !token.is_empty()) {
-                Some(next) => token = format!("&continue={next}"),
-                None => return Ok(found.into_iter().filter(wanted).collect()),
+                Some(next) if goes_on => token = format!("&continue={next}"),
+                _ => return Ok(page.metadata.resource_version),
             }
         }
     }
@@ -356,46 +389,25 @@ pub struct OwnerReference {
     pub name: String,
 }
 
+/// A page of a list.
 #[derive(Deserialize)]
-struct MetaPage {
-    metadata: Continue,
-    items: Vec<MetaItem>,
-}
-
-#[derive(Deserialize)]
-struct MetaItem {
-    metadata: Meta,
-}
-
-#[derive(Deserialize)]
-struct Continue {
-    #[serde(default, rename = "continue")]
-    token: Option<String>,
-}
-
-/// A list of which only the length is read.
-#[derive(Deserialize)]
-struct Items {
-    items: Vec<serde::de::IgnoredAny>,
-}
-
-/// A list of which only the place is read.
-#[derive(Deserialize)]
-struct Page {
-    metadata: PageMetadata,
+struct List<T> {
+    metadata: ListMeta,
+    items: Vec<T>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct PageMetadata {
-    #[serde(deserialize_with = "number")]
-    resource_version: u64,
+struct ListMeta {
+    resource_version: String,
+    #[serde(default, rename = "continue")]
+    token: Option<String>,
 }
 
-/// A number as text.
-fn number<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    let text = String::deserialize(from)?;
-    text.parse().map_err(serde::de::Error::custom)
+/// An object of which only the metadata is read.
+#[derive(Debug, Deserialize)]
+pub struct Of<M> {
+    pub metadata: M,
 }
 
 pub const JSON: &str = "application/json";

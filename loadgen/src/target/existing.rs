@@ -5,12 +5,12 @@
 //! after each run, and `loadgen clean` finds it after a crash. Leaves to others: the CRD, which its owner
 //! installs.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use http::Method;
 use kube::config::Kubeconfig;
 
+use crate::private_file;
 use crate::run_id;
 use crate::spec::workload::{Fixture, RUN_LABEL, Resource};
 use crate::target::Order;
@@ -106,14 +106,10 @@ impl ExistingCluster {
     }
 
     fn write(&self, dir: &Path) -> Result<PathBuf, Error> {
-        use std::os::unix::fs::OpenOptionsExt;
         let path = dir.join("existing.kubeconfig");
         // A kubeconfig that was read can be written: every field of it is plain data.
         let text = serde_json::to_vec(&self.kubeconfig).unwrap_or_default();
-        let mut options = std::fs::OpenOptions::new();
-        let options = options.create(true).truncate(true).write(true).mode(0o600);
-        let written = options.open(&path).and_then(|mut f| f.write_all(&text));
-        match written {
+        match private_file::write(&path, &text) {
             Ok(()) => Ok(path),
             Err(source) => Err(Error::Write { path, source }),
         }

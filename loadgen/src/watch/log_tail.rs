@@ -18,7 +18,7 @@ pub fn log_tail(lines: &[String]) -> Vec<String> {
 }
 
 /// Drops terminal sequences: from ESC to the letter that ends one, and other control characters.
-fn without_colours(line: &str) -> String {
+pub fn without_colours(line: &str) -> String {
     let mut characters = line.chars();
     let mut plain = String::with_capacity(line.len());
     while let Some(character) = characters.next() {
@@ -37,6 +37,8 @@ mod tests {
 
     #[test]
     fn the_log_tail_is_plain_and_short() {
+        let line = "[\u{1b}[1;34mINFO\u{1b}[m] for\u{1b}[0m Größe";
+        assert_eq!(without_colours(line), "[INFO] for Größe");
         let coloured = "\u{1b}[2m2026\u{1b}[0m \u{1b}[33m WARN\u{1b}[0m disk\tfull".to_owned();
         let words = log_tail(&[coloured, "x".repeat(1_000)]);
         assert_eq!(words[0], "2026  WARN disk full");

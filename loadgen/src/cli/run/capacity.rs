@@ -5,9 +5,7 @@
 
 use std::collections::HashSet;
 
-use http::Method;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use crate::report::table::grouped;
 use crate::target::cluster::{Cluster, Error};
@@ -27,18 +25,6 @@ pub struct Capacity {
     pub nodes: u64,
     pub allocatable: u64,
     pub present: u64,
-}
-
-#[derive(Debug, Deserialize)]
-struct Page<T> {
-    metadata: PageMeta,
-    items: Vec<T>,
-}
-
-#[derive(Debug, Deserialize)]
-struct PageMeta {
-    #[serde(default, rename = "continue")]
-    token: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -95,10 +81,8 @@ struct PodStatus {
 /// # Errors
 /// The server does not answer.
 pub async fn nodes(cluster: &Cluster) -> Result<Nodes, Error> {
-    let path = "/api/v1/nodes?limit=1";
-    let page = cluster.ask::<Page<Node>>(Method::GET, path, None, vec![]);
-    match page.await {
-        Ok(page) if page.items.is_empty() => Ok(Nodes::Absent),
+    match cluster.count("/api/v1/nodes", "", 1).await {
+        Ok(0) => Ok(Nodes::Absent),
         Ok(_) => Ok(Nodes::Present),
         // The simulated server has no such resource.
         Err(error) if matches!(error.code(), Some(404 | 501)) => Ok(Nodes::Absent),
@@ -111,8 +95,8 @@ impl Capacity {
     /// # Errors
     /// Nodes or pods may not be listed, or the server does not answer.
     pub async fn read(cluster: &Cluster) -> Result<Self, Error> {
-        let nodes: Vec<Node> = all(cluster, "/api/v1/nodes").await?;
-        let pods: Vec<Pod> = all(cluster, "/api/v1/pods").await?;
+        let nodes: Vec<Node> = cluster.all("/api/v1/nodes", "").await?;
+        let pods: Vec<Pod> = cluster.all("/api/v1/pods", "").await?;
         Ok(Self::of(&nodes, &pods))
     }
 
@@ -135,20 +119,6 @@ impl Capacity {
 
     pub fn fit(&self) -> u64 {
         self.allocatable.saturating_sub(self.present)
-    }
-}
-
-async fn all<T: DeserializeOwned>(cluster: &Cluster, collection: &str) -> Result<Vec<T>, Error> {
-    let mut found = Vec::new();
-    let mut token = String::new();
-    loop {
-        let path = format!("{collection}?limit=500{token}");
-        let page: Page<T> = cluster.ask(Method::GET, &path, None, vec![]).await?;
-        found.extend(page.items);
-        match page.metadata.token.filter(|token| !token.is_empty()) {
-            Some(next) => token = format!("&continue={next}"),
-            None => return Ok(found),
-        }
     }
 }
 

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::spec::toml_line::line_of_error;
 use crate::spec::workload::conformance::expectation::Expectation;
 use crate::spec::workload::conformance::format::{Act, ConformanceFile, SettledFile, StepFile};
 use crate::spec::workload::folder::Folder;
@@ -48,19 +49,11 @@ pub fn read(
         message: format!("cannot be read: {why}; paths are relative to workload.toml"),
     })?;
     let source = Source::of(shown.clone(), &text);
-    let parsed: ConformanceFile = toml::from_str(&text).map_err(|error| {
-        let start = error.span().map_or(0, |span| span.start);
-        let before = text
-            .bytes()
-            .take(start)
-            .filter(|byte| *byte == b'\n')
-            .count();
-        Error {
-            file: shown,
-            line: Some(1 + before),
-            field: String::new(),
-            message: error.message().to_owned(),
-        }
+    let parsed: ConformanceFile = toml::from_str(&text).map_err(|error| Error {
+        file: shown,
+        line: Some(line_of_error(&text, &error)),
+        field: String::new(),
+        message: error.message().to_owned(),
     })?;
     let mut expectations = BTreeMap::new();
     for (name, listed) in &parsed.expect {

@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::spec::step;
 use crate::spec::step::Step;
 use crate::spec::subject::Convergence;
+use crate::spec::toml_line::line_of_error;
 use crate::spec::workload::condition::Condition;
 use crate::spec::workload::conformance;
 use crate::spec::workload::file::format::{ObjectFile, WorkloadFile};
@@ -82,11 +83,9 @@ impl Reader<'_> {
 
     fn parsed(&self) -> Result<WorkloadFile, Error> {
         toml::from_str(self.text).map_err(|error| {
-            let start = error.span().map_or(0, |span| span.start);
-            let before = self.text.bytes().take(start);
             Error {
                 file: self.folder.shown(self.file),
-                line: Some(1 + before.filter(|byte| *byte == b'\n').count()),
+                line: Some(line_of_error(self.text, &error)),
                 field: String::new(),
                 message: match error.message() {
                     missing if missing.starts_with("missing field") => {

@@ -103,10 +103,12 @@ pub async fn list(
     selector: &str,
 ) -> Result<Vec<Pod>, NotFound> {
     let namespace = &operator.namespace;
-    let path = format!("/api/v1/namespaces/{namespace}/pods?labelSelector={selector}");
-    let list: List = cluster.ask(Method::GET, &path, None, vec![]).await?;
-    let present = list.items.into_iter();
-    let present = present.filter(|pod| pod.metadata.deletion_timestamp.is_none());
+    let collection = format!("/api/v1/namespaces/{namespace}/pods");
+    let selector = format!("labelSelector={selector}&");
+    let list: Vec<PodObject> = cluster.all(&collection, &selector).await?;
+    let present = list
+        .into_iter()
+        .filter(|pod| pod.metadata.deletion_timestamp.is_none());
     let mut pods: Vec<Pod> = present.map(PodObject::into_pod).collect();
     pods.sort_by(|a, b| a.name.cmp(&b.name));
     match pods.is_empty() {
@@ -164,11 +166,6 @@ struct ControllerSpec {
 struct Selector {
     #[serde(default)]
     match_labels: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-struct List {
-    items: Vec<PodObject>,
 }
 
 #[derive(Default, Deserialize)]
