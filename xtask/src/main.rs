@@ -6,6 +6,7 @@
 mod blocks;
 mod claims;
 mod excerpt;
+mod foreign;
 mod index;
 mod marks;
 mod tables;

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: only what stands between marks changes; `--check` writes nothing and ends with exit code 1 where a table
 //! is not what its folder gives. A table of a folder with another schema stays as it was published, and is named. Leaves to others: the tables
-//! (`blocks`, `excerpt`).
+//! (`blocks`, `excerpt`, `foreign`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,11 @@ use clap::Args;
 use crate::blocks::{BLOCKS, block_of, write};
 use crate::excerpt;
 use crate::excerpt::FIGURES;
+use crate::foreign;
+use crate::foreign::FOREIGN;
 use crate::marks::{Block, blocks};
 use loadgen::error::Usage;
+use loadgen::metric::foreign_cost::FOREIGN_COST;
 use loadgen::record::evidence::Evidence;
 use loadgen::record::summary::Summary;
 use loadgen::report;
@@ -120,6 +123,14 @@ fn outcome(
     file: &Path,
     text: &str,
 ) -> anyhow::Result<Outcome> {
+    if block.name == FOREIGN.0 {
+        let read = names.split(',').map(|name| {
+            let cost = Evidence::open(Path::new(name)).read_json(FOREIGN_COST)?;
+            anyhow::Ok((cost, link(file, name)))
+        });
+        let content = foreign::block(&read.collect::<anyhow::Result<Vec<_>>>()?);
+        return Ok(compared(content, block, text));
+    }
     for name in names.split(',') {
         if let Err(why) = folders.summary(name)? {
             return Ok(Outcome::OtherSchema(why.clone()));
@@ -138,15 +149,22 @@ fn outcome(
             excerpt::page(&read, &block.words[1..]).map_err(|error| Usage(error.to_string()))?
         }
         (None, _) => {
-            let known = BLOCKS.iter().chain([&FIGURES]).map(|marks| marks.0);
+            let known = BLOCKS
+                .iter()
+                .chain([&FIGURES, &FOREIGN])
+                .map(|marks| marks.0);
             let known: Vec<&str> = known.collect();
             return Err(Usage(format!("there are {}", known.join(", "))).into());
         }
     };
-    Ok(match content == text[block.content.clone()] {
+    Ok(compared(content, block, text))
+}
+
+fn compared(content: String, block: &Block<'_>, text: &str) -> Outcome {
+    match content == text[block.content.clone()] {
         true => Outcome::Current,
         false => Outcome::Stale(content),
-    })
+    }
 }
 
 /// From the folder of a document to one that its marks name, which is relative to where this runs.
@@ -214,7 +232,7 @@ mod tests {
             text,
         );
         let refused = refused.err().expect("refused").to_string();
-        assert_eq!(refused, "there are report, sizing, figures");
+        assert_eq!(refused, "there are report, sizing, figures, bystanders");
     }
 
     #[test]

@@ -175,6 +175,7 @@ async fn measure(
             let log = evidence.path("logs/build.log");
             build::build(&subjects, &workspace, &log, &progress).await?;
         }
+        describe::executable(subject, &setting.bin)?;
         let repeats = args
             .repeats
             .unwrap_or(if args.is_simulated() { 1 } else { 3 });

@@ -178,6 +178,7 @@ async fn measure(
             let log = evidence.path("logs/build.log");
             build::build(&subjects, &workspace, &log, &progress).await?;
         }
+        describe::executable(subject, &setting.bin)?;
         search(&args, &mut setting, subject, &mut envelope).await
     };
     let stopped = tokio::select! {

@@ -55,7 +55,8 @@ fn words(start: &ForeignStart) -> String {
     }
 }
 
-fn each(cost: &ForeignCost, start: &ForeignStart) -> String {
+/// Bytes for each foreign object of a start.
+pub fn each(cost: &ForeignCost, start: &ForeignStart) -> String {
     let bytes = cost.without().and_then(|it| start.bytes_per_object(it));
     match bytes {
         None => "–".to_owned(),

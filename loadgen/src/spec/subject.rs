@@ -287,6 +287,16 @@ impl Subject {
         format!("{}/{}", self.name, self.variant)
     }
 
+    /// Whether it is built or started from files beside its own.
+    fn needs_folder(&self) -> bool {
+        let is_wrapped = self
+            .build
+            .as_ref()
+            .is_some_and(|it| it.go_wrapper.is_some());
+        let mut texts = self.run.args.iter().chain(self.run.env.values());
+        is_wrapped || texts.any(|text| text.contains("{folder}"))
+    }
+
     /// # Errors
     /// `Parse` with the line, `Invalid` with the key.
     pub fn parse(file: &str, text: &str) -> Result<Subject, Error> {

@@ -80,6 +80,7 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
     .expect("writable");
     let bad_workload = bad_workload.display().to_string();
     let out = format!("{empty}/out");
+    let out_of_bystanders = format!("{empty}/bystanders");
 
     struct Case<'a> {
         name: &'a str,
@@ -293,6 +294,18 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
             "--no-build",
             "--out",
             &out,
+        ],
+        code: 1,
+        want: vec!["mine/x", "./nothing", "correct [run] command"],
+    });
+    cases.push(Case {
+        name: "program absent, beside foreign objects",
+        args: vec![
+            "bystanders",
+            &no_program,
+            "--no-build",
+            "--out",
+            &out_of_bystanders,
         ],
         code: 1,
         want: vec!["mine/x", "./nothing", "correct [run] command"],

@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
@@ -107,24 +107,16 @@ pub fn origin(measured: &Measured<'_>) -> anyhow::Result<Origin> {
     })
 }
 
-/// Reads the binary once, which also warms it, so that the first run is not slower than others.
-fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<SubjectRecord> {
-    let &Measured {
-        target,
-        workspace,
-        bin,
-        ..
-    } = measured;
-    let launch = subject.launch(&subject::Places {
-        bin: Workspace::bin_of(bin, subject),
-        ..subject::Places::default()
-    });
-    let program = launch.program;
-    // A bare name is found in PATH by the kernel's rules, and its size is then not known here.
-    let is_path = program.components().count() > 1;
-    let binary = match read_from_disk(&program) {
-        Ok(binary) => Some(binary),
-        Err(_) if !is_path => None,
+/// The executable of a subject, read once, which also warms it, so that the first run is not slower than others; `None` where
+/// the kernel finds it in PATH, by its own rules.
+///
+/// # Errors
+/// It is not there; the message says what to do.
+pub fn executable(subject: &Subject, bin: &Path) -> anyhow::Result<Option<Vec<u8>>> {
+    let program = program_of(subject, bin);
+    match read_from_disk(&program) {
+        Ok(binary) => Ok(Some(binary)),
+        Err(_) if program.components().count() == 1 => Ok(None),
         Err(error) => {
             let id = subject.id();
             let way = match subject.build {
@@ -133,7 +125,26 @@ fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<Subject
             };
             anyhow::bail!("{id}: cannot read {}: {error}; {way}", program.display());
         }
+    }
+}
+
+fn program_of(subject: &Subject, bin: &Path) -> PathBuf {
+    let places = subject::Places {
+        bin: Workspace::bin_of(bin, subject),
+        ..subject::Places::default()
     };
+    subject.launch(&places).program
+}
+
+fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<SubjectRecord> {
+    let &Measured {
+        target,
+        workspace,
+        bin,
+        ..
+    } = measured;
+    let program = program_of(subject, bin);
+    let binary = executable(subject, bin)?;
     if let Some(crd) = subject.crd() {
         std::fs::metadata(&crd)
             .with_context(|| format!("{}: cannot read its CRD {}", subject.id(), crd.display()))?;

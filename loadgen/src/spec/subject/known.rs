@@ -58,7 +58,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ),
 ];
 
-/// The subjects that come with loadgen.
+/// The subjects that come with loadgen. One that needs files beside its own is used by its file alone.
 ///
 /// # Errors
 /// `Parse`, if the build was given a broken file.
@@ -66,6 +66,7 @@ pub fn built_in() -> Result<Vec<Subject>, Error> {
     let own = BUILT_IN.iter().copied();
     own.chain(shipped::subjects())
         .map(|(file, text)| Subject::parse(file, text))
+        .filter(|subject| !subject.as_ref().is_ok_and(Subject::needs_folder))
         .collect()
 }
 
@@ -79,14 +80,18 @@ pub fn select(
     files: &[PathBuf],
     on_real_servers: bool,
 ) -> Result<Vec<Subject>, Error> {
-    let mut known = built_in()?;
+    let mut own: Vec<Subject> = Vec::new();
     for file in files {
         let subject = Subject::from_file(file)?;
-        if known.iter().any(|k| k.id() == subject.id()) {
+        if own.iter().any(|it| it.id() == subject.id()) {
             return Err(Error::Twice(subject.id()));
         }
-        known.push(subject);
+        own.push(subject);
     }
+    // A file is meant, also where one of its name comes with loadgen.
+    let mut known = built_in()?;
+    known.retain(|it| own.iter().all(|own| own.id() != it.id()));
+    known.extend(own);
     let Some(names) = names else {
         known.retain(|subject| subject.measured.by_default(on_real_servers));
         return Ok(known);

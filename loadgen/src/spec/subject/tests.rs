@@ -184,6 +184,22 @@ fn bad_files_are_refused_with_the_place() {
 }
 
 #[test]
+fn a_file_is_meant_where_one_of_its_name_comes_with_loadgen() {
+    let folder = TempDir::create(&std::env::temp_dir(), "loadgen-subjects").expect("a folder");
+    let file = folder.path().join("none.toml");
+    let text = LEAST
+        .replace("\"mine\"", "\"tare\"")
+        .replace("\"x\"", "\"none\"");
+    std::fs::write(&file, text).expect("written");
+    let name = ["tare/none".to_owned()];
+    let chosen = select(Some(&name), std::slice::from_ref(&file), false).expect("known");
+    assert_eq!(chosen.len(), 1);
+    assert_eq!(chosen[0].run.command, "./op");
+    let error = select(Some(&name), &[file.clone(), file], false).expect_err("given twice");
+    assert!(error.to_string().contains("is given twice"), "{error}");
+}
+
+#[test]
 fn an_unknown_name_lists_the_known_ones() {
     let error = select(Some(&["tare/nome".into()]), &[], false)
         .expect_err("unknown")
