@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::cli::bench::{choice, describe};
-use crate::cli::means;
 use crate::cli::means::Means;
+use crate::cli::{command_line, means};
 use crate::engine::workspace::Workspace;
 use crate::engine::{Place, Setting, build, session};
 use crate::error::{Usage, no_folder};
@@ -144,7 +144,7 @@ async fn measure(
     });
     let cost = ForeignCost {
         subject: subject.id(),
-        command_line: describe::command_line(),
+        command_line: command_line::of_process(),
         control_plane: args.control_plane.name().into(),
         kubernetes_version: None,
         profile,

@@ -2,20 +2,39 @@
 //!
 //! Guarantees: each is whole, so that it does what the text beside it says.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::target::context::TargetArgs;
 
 /// The words that call `loadgen`, as the user started this process.
 pub(crate) fn program() -> String {
-    let name = std::env::args_os()
-        .next()
-        .unwrap_or_else(|| "loadgen".into());
-    let from_cargo = std::env::var_os("CARGO_PKG_NAME").is_some_and(|name| name == "loadgen");
-    if from_cargo {
+    let package = std::env::var_os("CARGO_PKG_NAME");
+    called(std::env::args_os().next(), package)
+}
+
+/// `package`: what cargo says that it runs.
+fn called(name: Option<OsString>, package: Option<OsString>) -> String {
+    if package.is_some_and(|package| package == "loadgen") {
         return "cargo run --release -p loadgen --".to_owned();
     }
+    let name = name.unwrap_or_else(|| "loadgen".into());
     quoted(Path::new(&name))
+}
+
+/// What was typed, without the folder of the program, as a shell takes it.
+pub(crate) fn of_process() -> String {
+    typed(program(), std::env::args().skip(1))
+}
+
+fn typed(program: String, options: impl Iterator<Item = String>) -> String {
+    let program = match program.starts_with("cargo ") {
+        true => program,
+        false => "loadgen".to_owned(),
+    };
+    let options = options.map(|text| word(&text));
+    let words: Vec<String> = std::iter::once(program).chain(options).collect();
+    words.join(" ")
 }
 
 /// A path as one word of a POSIX shell.
@@ -73,6 +92,25 @@ mod tests {
         let want = "clean --run abc --workload ./gadgets --kubeconfig 'my files/x' --context edge";
         assert!(whole.ends_with(want), "{whole}");
         assert!(clean("abc", None, None).ends_with("clean --run abc"));
+    }
+
+    #[test]
+    fn what_was_typed_is_told_as_a_shell_takes_it() {
+        for (name, package, want) in [
+            ("/usr/bin/loadgen", None, "loadgen bench"),
+            ("/usr/bin/loadgen", Some("other"), "loadgen bench"),
+            (
+                "target/release/loadgen",
+                Some("loadgen"),
+                "cargo run --release -p loadgen -- bench",
+            ),
+        ] {
+            let program = called(Some(name.into()), package.map(OsString::from));
+            let options = ["bench", "--host-label", "Lena's box", "--seed", "2"];
+            let whole = typed(program, options.into_iter().map(str::to_owned));
+            let options = r"--host-label 'Lena'\''s box' --seed 2";
+            assert_eq!(whole, format!("{want} {options}"), "{name} {package:?}");
+        }
     }
 
     #[test]

@@ -48,3 +48,46 @@ pub fn written(crds: &[Manifest], dir: &Path) -> Result<Vec<PathBuf>, String> {
     });
     written.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use tare_procstat::temp_dir::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn each_definition_of_a_file_has_a_file_of_its_own() {
+        let temp = TempDir::create(&std::env::temp_dir(), "loadgen-crds").expect("a folder");
+        let definition = |kind: &str| {
+            format!("kind: CustomResourceDefinition\nspec: {{names: {{kind: {kind}}}}}\n")
+        };
+        let [one, two] = ["Widget", "Gadget"].map(definition);
+        let named = temp.path().join("crd.yaml");
+        let subject =
+            format!("name = \"a\"\nvariant = \"x\"\n[run]\ncommand = \"x\"\ncrd = {named:?}\n");
+        let path = temp.path().join("subject.toml");
+        std::fs::write(&path, subject).expect("writable");
+        for (name, content, want) in [
+            ("one", one.clone(), vec!["Widget"]),
+            ("two", format!("{one}---\n{two}"), vec!["Widget", "Gadget"]),
+            ("an empty one", format!("---\n{two}---\n"), vec!["Gadget"]),
+        ] {
+            std::fs::write(&named, content).expect("writable");
+            let subject = Subject::from_file(&path).expect("valid");
+            let files = files(&subject, temp.path()).expect("written");
+            let texts = files
+                .iter()
+                .map(|file| std::fs::read_to_string(file).expect("there"));
+            let texts: Vec<String> = texts.collect();
+            assert_eq!(texts.len(), want.len(), "{name}: {texts:?}");
+            for (text, kind) in texts.iter().zip(want) {
+                assert!(text.contains(kind), "{name}: {text}");
+                assert_eq!(
+                    text.matches("CustomResourceDefinition").count(),
+                    1,
+                    "{name}"
+                );
+            }
+        }
+    }
+}

@@ -186,3 +186,43 @@ async fn sleep_until(due: Instant) {
         tokio::time::sleep_until(due.into()).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kubesim::{Options, Server};
+
+    use super::*;
+    use crate::spec::workload;
+
+    #[tokio::test]
+    async fn beyond_the_last_object_the_first_one_has_its_turn_again() {
+        let workload = workload::default().expect("shipped");
+        let server = Server::new(Options::default());
+        for definition in &workload.crds {
+            server.install(&definition.text).expect("shipped");
+        }
+        let cluster = Cluster::simulated(&server, "tester");
+        let namespace = &workload.scenario.resource.namespace;
+        cluster.ensure_namespace(namespace).await.expect("made");
+        let mut generator = Generator {
+            cluster,
+            scenario: Arc::new(workload.scenario),
+            seed: 1,
+            journal: Arc::new(Journal::of(4)),
+            act: Act::Create,
+            readiness: None,
+            pace: Pace::Burst,
+            objects: 0..4,
+            requests: 4,
+        };
+        generator.clone().send().await;
+        (generator.act, generator.requests) = (Act::Update(1), 10);
+        generator.send().await;
+        let updates = server.requests().count("tester", "patch", "edgeapps");
+        let objects = server.objects("edgeapps").into_iter();
+        let generations = objects.map(|object| object["metadata"]["generation"].as_u64());
+        let generations: Option<u64> = generations.sum();
+        // Each of them changes something.
+        assert_eq!((updates, generations), (10, Some(4 + 10)));
+    }
+}

@@ -61,11 +61,6 @@ impl Latencies {
         (!self.0.is_empty()).then(|| value_us() / 1_000.0)
     }
 
-    /// The shortest, ms; `None` for an empty distribution.
-    pub fn least_ms(&self) -> Option<f64> {
-        (!self.0.is_empty()).then(|| self.0.min() as f64 / 1_000.0)
-    }
-
     /// `None` for an empty distribution.
     pub fn quantiles(&self) -> Option<Quantiles> {
         let at_ms = |q| self.0.value_at_quantile(q) as f64 / 1_000.0;

@@ -54,7 +54,7 @@ pub fn free_addresses() -> std::io::Result<[SocketAddr; 2]> {
 /// See [`Error`].
 pub async fn get(address: SocketAddr, path: &str) -> Result<Page, Error> {
     let path_owned = || path.to_owned();
-    let text = tokio::time::timeout(ANSWER, exchange(address, path)).await;
+    let text = tokio::time::timeout(ANSWER, exchange(address, path, MOST_BYTES)).await;
     let text = text.map_err(|_| Error::Silent {
         address,
         path: path_owned(),
@@ -77,13 +77,17 @@ pub async fn get(address: SocketAddr, path: &str) -> Result<Page, Error> {
 }
 
 /// `None`: the answer is too large.
-async fn exchange(address: SocketAddr, path: &str) -> std::io::Result<Option<String>> {
+async fn exchange(
+    address: SocketAddr,
+    path: &str,
+    most_bytes: u64,
+) -> std::io::Result<Option<String>> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
-    stream.take(MOST_BYTES + 1).read_to_end(&mut answer).await?;
-    let is_whole = answer.len() as u64 <= MOST_BYTES;
+    stream.take(most_bytes + 1).read_to_end(&mut answer).await?;
+    let is_whole = answer.len() as u64 <= most_bytes;
     Ok(is_whole.then(|| String::from_utf8_lossy(&answer).into_owned()))
 }
 
@@ -120,5 +124,33 @@ mod tests {
             503
         );
         assert_eq!(page("hello"), None);
+    }
+
+    /// The address of a server that gives one answer.
+    async fn serving(answer: String) -> SocketAddr {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+        let listener = listener.expect("a port");
+        let address = listener.local_addr().expect("bound");
+        tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await?;
+            let _ = stream.read(&mut [0; 1024]).await?;
+            stream.write_all(answer.as_bytes()).await
+        });
+        address
+    }
+
+    #[tokio::test]
+    async fn a_large_page_is_read_to_its_last_counter_and_no_page_is_cut() {
+        let series = "a_bucket{le=\"1\"} 1\n".repeat(5 << 20 >> 4);
+        let answer = format!("HTTP/1.0 200 OK\r\n\r\n{series}errors_total 7\n");
+        let most_bytes = answer.len() as u64;
+        assert!(most_bytes > 5 << 20);
+        let read = get(serving(answer.clone()).await, "/metrics").await;
+        assert!(read.expect("a page").body.ends_with("\nerrors_total 7\n"));
+        for (most_bytes, is_read) in [(most_bytes, true), (most_bytes - 1, false)] {
+            let read = exchange(serving(answer.clone()).await, "/metrics", most_bytes).await;
+            let read = read.expect("an answer");
+            assert_eq!(read.is_some(), is_read, "at most {most_bytes} bytes");
+        }
     }
 }

@@ -368,9 +368,11 @@ fn questions_are_answered() {
     let schema = loadgen(&["schema"]);
     let schema: serde_json::Value = serde_json::from_slice(&schema.stdout).expect("JSON");
     assert_eq!(schema["title"], "Summary", "{schema}");
-    let schema = loadgen(&["schema", "workload"]);
-    let schema: serde_json::Value = serde_json::from_slice(&schema.stdout).expect("JSON");
-    assert!(schema["properties"]["object_bytes"].is_object(), "{schema}");
+    for (file, field) in [("workload", "object_bytes"), ("subject", "variant")] {
+        let schema = loadgen(&["schema", file]);
+        let schema: serde_json::Value = serde_json::from_slice(&schema.stdout).expect("JSON");
+        assert!(schema["properties"][field].is_object(), "{file}: {schema}");
+    }
     let workloads = loadgen(&["workloads", "--json"]);
     let workloads: serde_json::Value = serde_json::from_slice(&workloads.stdout).expect("JSON");
     let names = workloads.as_array().expect("a list").iter();

@@ -12,7 +12,6 @@ use anyhow::Context;
 use crate::cli::bench::args::BenchArgs;
 use crate::cli::bench::{artifacts, provenance};
 use crate::cli::command_line;
-use crate::cli::command_line::word;
 use crate::engine::Setting;
 use crate::engine::workspace::Workspace;
 use crate::plan::Plan;
@@ -73,17 +72,6 @@ pub struct Measured<'a> {
     pub data: &'a Path,
 }
 
-/// What was typed, without the folder of the program, as a shell takes it.
-pub fn command_line() -> String {
-    let program = match command_line::program() {
-        by_cargo if by_cargo.starts_with("cargo ") => by_cargo,
-        _ => "loadgen".to_owned(),
-    };
-    let options = std::env::args().skip(1).map(|text| word(&text));
-    let words: Vec<String> = std::iter::once(program).chain(options).collect();
-    words.join(" ")
-}
-
 /// # Errors
 /// A program or its CRD is not there.
 pub fn origin(measured: &Measured<'_>) -> anyhow::Result<Origin> {
@@ -92,7 +80,7 @@ pub fn origin(measured: &Measured<'_>) -> anyhow::Result<Origin> {
     Ok(Origin {
         environment: Environment {
             started_at: now_rfc3339(),
-            command_line: command_line(),
+            command_line: command_line::of_process(),
             host_label: measured.host_label.to_owned(),
             loadgen_commit: loadgen_commit(),
             control_plane: measured.control_plane.name().into(),

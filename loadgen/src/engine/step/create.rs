@@ -12,6 +12,7 @@ use crate::load::look;
 use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
 use crate::metric::convergence::convergence;
+use crate::record::Convergence;
 use crate::spec::step::Step;
 
 /// A run at a rate is invalid when more than 1 % of its sends were later than this.
@@ -36,12 +37,8 @@ pub async fn run(session: &mut Session<'_>, step: &Step) -> Result<(), Reason> {
     }
     // The record follows from the samples that the evidence keeps, and from nothing later.
     let convergence = convergence(session.load.journal.timeline().end_wave(), offer_of(&pace));
-    let p99_late_ms = convergence.late.quantiles().map_or(0.0, |q| q.p99_ms);
-    if p99_late_ms > LATE_MS {
-        session.run.invalid_because.push(format!(
-            "the generator was late: 1 % of the sends by more than {p99_late_ms:.0} ms (bound {LATE_MS} ms)"
-        ));
-    }
+    let late = late_because(&convergence);
+    session.run.invalid_because.extend(late);
     let ready = convergence.ready_from_sent.count();
     let censored = convergence.censored;
     session.run.convergence = Some(convergence);
@@ -65,6 +62,17 @@ pub async fn run(session: &mut Session<'_>, step: &Step) -> Result<(), Reason> {
         ));
     }
     Ok(())
+}
+
+/// Why the times of these objects are the generator's and not the operator's. A server that leaves no connection free is
+/// slow, and that is a result.
+fn late_because(convergence: &Convergence) -> Option<String> {
+    let p99_late_ms = convergence.late.quantiles()?.p99_ms;
+    (p99_late_ms > LATE_MS).then(|| {
+        format!(
+            "the generator was late: 1 % of the sends by more than {p99_late_ms:.0} ms (bound {LATE_MS} ms)"
+        )
+    })
 }
 
 /// Creates that failed, and interruptions of the harness's own watch.
@@ -91,5 +99,53 @@ fn judge_generator(session: &mut Session<'_>, cores_used: f64) {
         session.run.invalid_because.push(format!(
             "the generator was the bottleneck: it used {cores_used:.2} of {cores:.0} cores (bound: half)"
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::generator::CONNECTIONS;
+    use crate::metric::convergence::Timetable;
+    use crate::record::samples::Sample;
+
+    /// 500 objects, one due each millisecond; sent when they are due, the generator has begun to send and a connection is
+    /// free, and answered so much later.
+    fn offered(begins_ms: u64, answered_after_ms: u64) -> Convergence {
+        let mut answered_ms: Vec<u64> = Vec::new();
+        let sample = |due_ms: u64| {
+            let before = answered_ms.len().checked_sub(CONNECTIONS);
+            let free_ms = before.map_or(0, |nth| answered_ms[nth]);
+            let sent_ms = due_ms.max(begins_ms).max(free_ms);
+            let done_ms = sent_ms + answered_after_ms;
+            answered_ms.push(done_ms);
+            Sample {
+                intended_us: Some(due_ms * 1_000),
+                sent_us: Some(sent_ms * 1_000),
+                acked_us: Some(done_ms * 1_000),
+                observed_us: Some(done_ms * 1_000),
+                ready_us: Some(done_ms * 1_000),
+            }
+        };
+        let samples: Vec<Sample> = (0..500).map(sample).collect();
+        convergence(&samples, Timetable::AtRate)
+    }
+
+    #[test]
+    fn a_saturated_server_is_a_result_and_a_late_generator_is_none() {
+        let slow_server = offered(0, 100);
+        assert!(slow_server.saturated);
+        let late = "the generator was late: 1 % of the sends by more than 395 ms (bound 100 ms)";
+        for (name, convergence, want) in [
+            ("in time", offered(0, 1), None),
+            ("the server answers after 100 ms", slow_server, None),
+            (
+                "the generator begins after 400 ms",
+                offered(400, 0),
+                Some(late),
+            ),
+        ] {
+            assert_eq!(late_because(&convergence).as_deref(), want, "{name}");
+        }
     }
 }

@@ -42,9 +42,7 @@ pub async fn run(session: &mut Session<'_>, held: Duration) -> Result<(), Reason
         session.check_alive()?;
         let now = Snapshot::take(session).await;
         let counted = now.requests_since(&last);
-        // A busy machine wakes up late: what was counted is of all the time since the last count.
-        let window_s = (now.at - last.at).as_secs_f64();
-        windows.extend(counted.map(|l| per_s(l.writes() + l.reads(), window_s)));
+        windows.extend(counted.map(|l| per_s(l.writes() + l.reads(), last.at, now.at)));
         last = now;
     }
     session.run.memory.burst = session.sampled();
@@ -59,8 +57,9 @@ pub async fn run(session: &mut Session<'_>, held: Duration) -> Result<(), Reason
     Ok(())
 }
 
-fn per_s(requests: u64, window_s: f64) -> f64 {
-    requests as f64 / window_s.max(f64::MIN_POSITIVE)
+/// A busy machine wakes up late: what was counted is of all the time between the two counts.
+fn per_s(requests: u64, from: Instant, to: Instant) -> f64 {
+    requests as f64 / (to - from).as_secs_f64().max(f64::MIN_POSITIVE)
 }
 
 /// `None` where the server counts no requests.
@@ -79,7 +78,9 @@ mod tests {
 
     #[test]
     fn a_window_is_as_long_as_it_was() {
-        assert_eq!(per_s(120, 6.0), 20.0, "not 24, as in five seconds");
+        let from = Instant::now();
+        let to = from + Duration::from_secs(6);
+        assert_eq!(per_s(120, from, to), 20.0, "not 24, as in five seconds");
     }
 
     #[test]

@@ -104,6 +104,7 @@ fn other_machines_and_other_cells_are_said_first() {
     let before = folder(&[Some(1.0)]);
     let mut after = folder(&[Some(1.0)]);
     after.scenario.object_bytes = 4_096;
+    after.subjects[0].target = "aarch64-unknown-linux-musl".to_owned();
     after.subjects[0].allocator = Some("mimalloc".to_owned());
     after.subjects[0].runs[0].objects = 500;
     let values = &mut after.subjects[0].runs[0].values;
@@ -113,6 +114,10 @@ fn other_machines_and_other_cells_are_said_first() {
         found.warnings,
         [
             "object size, bytes differs: 2048; 4096".to_owned(),
+            format!(
+                "tare/none: target differs: {}; aarch64-unknown-linux-musl",
+                before.subjects[0].target
+            ),
             "tare/none: allocator differs: unknown; mimalloc".to_owned(),
             "tare/none: number of foreign objects differs: none; 300".to_owned(),
             format!(
