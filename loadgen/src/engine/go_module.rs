@@ -218,6 +218,29 @@ mod tests {
         assert!(none.replaced_by_nothing(temp.path()).is_empty());
     }
 
+    /// What is replaced is not required, so that nothing is asked of a proxy.
+    #[tokio::test]
+    async fn a_module_is_built_without_the_folders_beside_it() {
+        let temp = TempDir::create(&std::env::temp_dir(), "loadgen-go-beside").expect("a folder");
+        let go_mod = temp.path().join("go.mod");
+        let written = "module example.com/m\n\ngo 1.21\n\nreplace example.com/m/apis => ./apis\n";
+        std::fs::write(&go_mod, written).expect("a file");
+        let main = "package main\n\nfunc main() {}\n";
+        std::fs::write(temp.path().join("main.go"), main).expect("a file");
+        let module = GoModule {
+            module: "example.com/m".into(),
+            version: "v1.2.3".into(),
+            package: ".".into(),
+            flags: Vec::new(),
+        };
+        match beside(&module, temp.path()).await {
+            Err(Error::NoGo(error)) => return eprintln!("not tested, because of go: {error}"),
+            other => other.expect("edited"),
+        }
+        let left = std::fs::read_to_string(go_mod).expect("there");
+        assert_eq!(left, "module example.com/m\n\ngo 1.21\n");
+    }
+
     #[test]
     fn a_copy_can_be_written_and_is_made_once() {
         let temp = TempDir::create(&std::env::temp_dir(), "loadgen-go-module").expect("a folder");

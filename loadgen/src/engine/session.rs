@@ -100,7 +100,8 @@ impl Drop for AbortOnDrop {
 }
 
 /// What API servers and their clients say of a kind that is not served.
-const NOT_SERVED: [&str; 4] = [
+const NOT_SERVED: [&str; 5] = [
+    "kubesim does not implement",
     "could not find the requested resource",
     "no matches for kind",
     "doesn't have a resource type",

@@ -23,6 +23,7 @@ pub fn trials() -> Vec<Trial> {
     }
     let mocks = tests![conform:
         a_failure_says_step_object_expected_and_seen,
+        what_does_not_start_or_ends_says_what_was_missing_and_the_end_of_its_log,
         an_operator_for_another_resource_is_not_checked,
     ];
     let real = tests![conform:
@@ -58,18 +59,23 @@ fn conform(folder: &Path, args: &[&str]) -> Output {
 
 /// Conformance of a mock subject, with the CRD in `crd`.
 fn conform_mock(name: &str, behaviour: &str, crd: &Path) -> Output {
+    let words = format!("mock-subject --admin {{admin}} --behaviour {behaviour}");
+    conform_script(name, &format!("exec {LOADGEN} {words}"), "", crd)
+}
+
+/// Conformance of the subject `mock/NAME`, which is a script of a shell, with more in its file.
+fn conform_script(name: &str, script: &str, more: &str, crd: &Path) -> Output {
     let folder = folder(&format!("conform-{name}"));
     let file = folder.join("subject.toml");
     let subject = format!(
-        "name = \"mock\"\nvariant = \"{behaviour}\"\n\
-         [run]\ncommand = \"{LOADGEN}\"\n\
-         args = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--behaviour\", \"{behaviour}\"]\n\
+        "name = \"mock\"\nvariant = \"{name}\"\n\
+         [run]\ncommand = \"sh\"\nargs = [\"-c\", \"{script}\"]\n\
          env = {{ KUBECONFIG = \"{{kubeconfig}}\" }}\ncrd = \"{}\"\n\
-         [ready]\nhttp = \"/readyz\"\n",
+         [ready]\nhttp = \"/readyz\"\n{more}",
         crd.display()
     );
     std::fs::write(&file, subject).expect("writable");
-    let (file, id) = (file.display().to_string(), format!("mock/{behaviour}"));
+    let (file, id) = (file.display().to_string(), format!("mock/{name}"));
     let args = ["--subject", &file, "--subjects", &id, "--deadline-s", "1"];
     conform(&folder, &args)
 }
@@ -111,12 +117,72 @@ fn a_failure_says_step_object_expected_and_seen() {
     }
 }
 
+fn what_does_not_start_or_ends_says_what_was_missing_and_the_end_of_its_log() {
+    let crd = repository("deploy/base/crd.yaml");
+    let mock = format!("{LOADGEN} mock-subject --admin {{admin}} --behaviour");
+    let (works, dies) = (
+        format!("exec {mock} works"),
+        format!("echo first; {mock} dies"),
+    );
+    let elsewhere = "[convergence]\nobserved_generation = \"/status/seen\"\n";
+    let unobserved = "did not observe the canary within 1 s: ";
+    for (name, script, more, wants) in [
+        (
+            "answers-nothing",
+            "exec sleep 60",
+            "",
+            [
+                &format!("{unobserved}http://127.0.0.1:")[..],
+                "/readyz: Connection refused (os error 111); ",
+                ": it has no /status/observedGeneration; it has no condition Ready; ",
+            ],
+        ),
+        (
+            "observes-elsewhere",
+            &works,
+            elsewhere,
+            [
+                unobserved,
+                ": it has no /status/seen; its status: {",
+                "\"status\":\"True\",\"type\":\"Ready\"",
+            ],
+        ),
+        (
+            "starts-with-three-lines",
+            "echo first; echo second; echo third; exit 1",
+            "",
+            [
+                "ended by itself (exit status: 1)",
+                "; the end of its log: ",
+                "first | second | third",
+            ],
+        ),
+        (
+            "dies-with-two-lines",
+            &dies,
+            "",
+            [
+                "to run, seen ",
+                "ended by itself (exit status: 1): ",
+                "first | error: the mock subject dies at",
+            ],
+        ),
+    ] {
+        let output = conform_script(name, script, more, &crd);
+        let said = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{name}: {said}");
+        for want in wants {
+            assert!(said.contains(want), "{name}: {want} not in {said}");
+        }
+    }
+}
+
 fn an_operator_for_another_resource_is_not_checked() {
     let crd = repository("kubesim/tests/data/widget-crd.yaml");
     let output = conform_mock("widget", "works", &crd);
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    let want = "mock/works: not checked: it has objects of its own";
+    let want = "mock/widget: not checked: it has objects of its own";
     assert!(said.contains(want), "{said}");
 }
 

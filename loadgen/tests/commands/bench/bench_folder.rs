@@ -55,20 +55,30 @@ impl BenchFolder {
     }
 }
 
+/// How long a subject behind a wrapper is at work after each start, without a word to the server: longer than a busy machine
+/// needs to start and to create a few objects.
+pub const BUSY_S: u64 = 12;
+
 const KUBECONFIG: &str = "env = { KUBECONFIG = \"{kubeconfig}\" }";
 
 fn subject(behaviour: &str) -> String {
     let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/crd.yaml");
     // "second" is another subject that works, "in-pod" is one that works with a pod's credentials, and "wrapped" is one that
-    // a shell has started, which waits for it.
+    // a shell has started, which waits for it, beside something that is busy. "wrapped-keeps-secrets" has nothing beside it.
     let (acts, credentials) = match behaviour {
-        "second" | "wrapped" => ("works", KUBECONFIG),
+        "second" => ("works", KUBECONFIG),
+        "wrapped" => ("works", KUBECONFIG),
+        "wrapped-keeps-secrets" => ("keeps-secrets", KUBECONFIG),
         "in-pod" => ("works", "credentials = \"in-pod\""),
         other => (other, KUBECONFIG),
     };
     let run = match behaviour {
-        "wrapped" => format!(
+        "wrapped-keeps-secrets" => format!(
             "command = \"sh\"\nargs = [\"-c\", \"{LOADGEN} mock-subject --admin {{admin}} --behaviour {acts}; true\"]\n"
+        ),
+        "wrapped" => format!(
+            "command = \"sh\"\nargs = [\"-c\", \"timeout --foreground {BUSY_S} sh -c 'while :; do :; done' & \
+             {LOADGEN} mock-subject --admin {{admin}} --behaviour {acts}; true\"]\n"
         ),
         _ => format!(
             "command = \"{LOADGEN}\"\nargs = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--behaviour\", \"{acts}\"]\n"

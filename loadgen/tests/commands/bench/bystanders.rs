@@ -25,9 +25,14 @@ fn verify(folder: &BenchFolder) -> (String, Option<i32>) {
     (text(&output.stdout), output.status.code())
 }
 
-/// The mock lists all Secrets at its start and keeps the answer; it never asks for a ConfigMap or a Pod.
+/// The mock lists all Secrets at its start and keeps the answer; it never asks for a ConfigMap or a Pod. What a shell has
+/// started is searched, too.
 pub fn what_a_secret_of_somebody_else_costs_is_told_for_each_kind() {
-    let (folder, said, code) = measured("bystanders", "keeps-secrets", "--each 1000 --all 50");
+    let (folder, said, code) = measured(
+        "bystanders",
+        "wrapped-keeps-secrets",
+        "--each 1000 --all 50",
+    );
     assert_eq!(code, Some(0), "{said}");
     let file = folder.out().join("bystanders.json");
     let cost = std::fs::read_to_string(&file).expect("written");
@@ -43,7 +48,7 @@ pub fn what_a_secret_of_somebody_else_costs_is_told_for_each_kind() {
     // 1,024 bytes in base64, and what is around them.
     assert!((1_400.0..8_000.0).contains(&each), "{each} bytes");
     for want in [
-        "mock/keeps-secrets: cold starts beside foreign objects, the simulated API server",
+        "mock/wrapped-keeps-secrets: cold starts beside foreign objects, the simulated API server",
         "1,000 secrets",
         "50 secrets, 50 configmaps, 50 pods",
     ] {

@@ -44,6 +44,7 @@ const SIMULATED: &[Scenario] = scenarios![
     whole::a_full_disk_is_one_line_and_leaves_nothing_that_looks_whole,
     whole::a_subject_beside_itself_gives_the_noise_floor,
     whole::several_runs_may_be_under_way_at_once,
+    whole::a_subject_that_ends_at_each_start_is_given_up_after_three_runs,
     whole::a_subject_behind_a_wrapper_is_measured_with_all_it_starts,
     evidence::what_was_read_beside_a_run_is_kept,
     existing::a_namespace_of_a_cluster_is_used_and_cleaned_up,
@@ -64,6 +65,7 @@ const SIMULATED: &[Scenario] = scenarios![
     workload::a_kind_of_somebody_elses_is_measured_from_files_alone,
     workload::several_kinds_are_measured_in_one_workload,
     workload::without_an_operator_the_api_server_alone_is_measured,
+    workload::a_kind_that_is_not_simulated_names_a_control_plane_that_has_it,
     workload::foreign_objects_are_counted_in_the_memory_of_the_subject,
 ];
 

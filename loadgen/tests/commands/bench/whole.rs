@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::bench::bench_folder::{BenchFolder, dir_command};
+use crate::bench::bench_folder::{BUSY_S, BenchFolder, children_of, dir_command, start};
 use crate::program::{LOADGEN, loadgen, text};
 
 pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
@@ -125,13 +125,30 @@ pub fn subjects_that_die_or_hang_are_failed_runs_with_their_log_tail() {
     assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
 }
 
+pub fn a_subject_that_ends_at_each_start_is_given_up_after_three_runs() {
+    let bench_folder = BenchFolder::new("given-up");
+    let mut args = bench_folder.bench(&["dies-at-once"], "20");
+    args.extend(["--bursts-only", "--repeats", "3"].map(str::to_owned));
+    let output = loadgen(&args);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let report = text(&output.stdout);
+    let ended = "mock/dies-at-once ended by itself (exit status: 1)";
+    let not_tried = format!(": not tried: 3 runs before it ended alike: {ended}");
+    let failed = report.lines().filter(|line| line.starts_with("FAILED "));
+    let (left, tried): (Vec<&str>, Vec<&str>) = failed.partition(|line| line.ends_with(&not_tried));
+    assert!(tried.len() == 3 && left.len() > 1, "{report}");
+}
+
 pub fn a_subject_behind_a_wrapper_is_measured_with_all_it_starts() {
     let bench_folder = BenchFolder::new("wrapped");
     let mut args = bench_folder.bench(&["works", "wrapped"], "20");
     args.extend(["--memory-only", "--repeats", "1"].map(str::to_owned));
     args.retain(|arg| arg != "--rates" && arg != "20,40");
-    let output = loadgen(&args);
+    let bench = start(&args);
+    let pid = bench.id();
+    let output = bench.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(children_of(pid), Vec::<String>::new());
     let summary = bench_folder.summary();
     let figure = |subject: usize, name: &str| {
         let run = &summary["subjects"][subject]["runs"][0];
@@ -145,8 +162,19 @@ pub fn a_subject_behind_a_wrapper_is_measured_with_all_it_starts() {
         "{wrapped} bytes, {alone} without the wrapper"
     );
     assert!(figure(1, "cpu.converge_s") > 0.0);
-    // It was ended and started again, and nothing of it is left.
+    // It was ended and started again.
     assert!(figure(1, "memory.restart.anon_bytes") > 0.5 * alone);
+    // What the shell has started beside it is waited for, too.
+    let run = bench_folder
+        .out()
+        .join("runs/mock-wrapped-memory-20-r1.json");
+    let run = std::fs::read(run).expect("a run");
+    let run: Value = serde_json::from_slice(&run).expect("JSON");
+    let mut steps = run["steps"].as_array().expect("steps").iter();
+    let settled = steps.find(|step| step["step"] == "settle");
+    let settled_ms = settled.and_then(|step| step["to_ms"].as_u64());
+    // Memory is sampled after 10 s of quiet. Beside other programs its last second may not count as work.
+    assert!(settled_ms > Some((BUSY_S + 9) * 1_000), "{settled:?}");
 }
 
 pub fn a_subject_that_fails_the_conformance_scenario_is_not_measured() {

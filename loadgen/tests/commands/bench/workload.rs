@@ -1,8 +1,6 @@
 //! Benches of other workloads than the default one: from files outside the repository, and without an
 //! operator.
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use crate::bench::bench_folder::{BenchFolder, dir_command};
@@ -56,7 +54,9 @@ ready = "self.data.of.startsWith('shelf-')"
 
 const SHELF: &str = "metadata:\n  annotations:\n    example.com/changes: \"{{ words }}\"\ndata:\n  of: \"{{ name }}\"\n";
 
-const FIXTURE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: factory\n";
+/// One of a built-in kind, and one of the kind that the workload itself defines.
+const FIXTURES: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: factory\n---\n\
+    apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: pattern\nspec: {}\n";
 
 /// Measures widgets; everything is files in a folder of somebody's: definition, workload and subject.
 fn widgets(bench_folder: &BenchFolder, workload: &str) -> Value {
@@ -67,13 +67,12 @@ fn widgets(bench_folder: &BenchFolder, workload: &str) -> Value {
         ("workload.toml", workload),
         ("widget.yaml", TEMPLATE),
         ("shelf.yaml", SHELF),
-        ("fixture.yaml", FIXTURE),
+        ("fixtures.yaml", FIXTURES),
         ("crd.yaml", CRD),
     ] {
         std::fs::write(folder.join(file), text).expect("writable");
     }
-    let subject = subject(&folder);
-    std::fs::write(out.with_file_name("subject.toml"), subject).expect("writable");
+    std::fs::write(out.with_file_name("subject.toml"), subject("widgets")).expect("writable");
     let file = out.with_file_name("subject.toml").display().to_string();
     let output = loadgen(&args(
         bench_folder,
@@ -86,7 +85,7 @@ fn widgets(bench_folder: &BenchFolder, workload: &str) -> Value {
 
 pub fn several_kinds_are_measured_in_one_workload() {
     let bench_folder = BenchFolder::new("widgets-and-shelves");
-    let with_fixture = WORKLOAD.replace("[object]", "fixtures = [\"fixture.yaml\"]\n\n[object]");
+    let with_fixture = WORKLOAD.replace("[object]", "fixtures = [\"fixtures.yaml\"]\n\n[object]");
     let summary = widgets(&bench_folder, &format!("{with_fixture}{ALSO}"));
     let runs = summary["subjects"][0]["runs"].as_array().expect("runs");
     for run in runs {
@@ -126,14 +125,13 @@ pub fn a_kind_of_somebody_elses_is_measured_from_files_alone() {
     assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
 }
 
-/// Relative paths of a subject start at its file.
-fn subject(folder: &Path) -> String {
+/// Relative paths of a subject start at its file, wherever loadgen is called.
+fn subject(workload: &str) -> String {
     format!(
-        "name = \"widgets\"\nvariant = \"mock\"\nworkloads = [\"widgets\"]\n\
+        "name = \"{workload}\"\nvariant = \"mock\"\nworkloads = [\"{workload}\"]\n\
          [run]\ncommand = \"{LOADGEN}\"\n\
-         args = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--workload\", \"{}\"]\n\
-         env = {{ KUBECONFIG = \"{{kubeconfig}}\" }}\n[ready]\nhttp = \"/readyz\"\n",
-        folder.display()
+         args = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--workload\", \"./{workload}\"]\n\
+         env = {{ KUBECONFIG = \"{{kubeconfig}}\" }}\n[ready]\nhttp = \"/readyz\"\n"
     )
 }
 
@@ -150,6 +148,27 @@ pub fn without_an_operator_the_api_server_alone_is_measured() {
     let values = &memory.expect("a memory run")["values"];
     assert_eq!(values["requests.writes_per_object"], 0, "{values}");
     assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
+}
+
+/// Where the kind is served is the way out.
+pub fn a_kind_that_is_not_simulated_names_a_control_plane_that_has_it() {
+    let bench_folder = BenchFolder::new("not-simulated");
+    let folder = bench_folder.out().with_file_name("ingresses");
+    std::fs::create_dir_all(&folder).expect("temporary folder");
+    let ingresses = "description = \"Ingresses\"\n[object]\napi_version = \"networking.k8s.io/v1\"\n\
+        kind = \"Ingress\"\nplural = \"ingresses\"\nname = \"in\"\ntemplate = \"ingress.yaml\"\n\
+        [convergence]\nobserved = \"true\"\nready = \"true\"\n";
+    std::fs::write(folder.join("workload.toml"), ingresses).expect("writable");
+    std::fs::write(folder.join("ingress.yaml"), "spec: {}\n").expect("writable");
+    let file = folder.with_file_name("subject.toml");
+    std::fs::write(&file, subject("ingresses")).expect("writable");
+    let file = file.display().to_string();
+    let more = ["--subject", &file, "--subjects", "ingresses/mock"];
+    let output = loadgen(&args(&bench_folder, &more));
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let want = "; the simulated API server does not serve every kind: --control-plane kube does";
+    assert!(said.contains(want), "{said}");
 }
 
 fn args(bench_folder: &BenchFolder, more: &[&str]) -> Vec<String> {

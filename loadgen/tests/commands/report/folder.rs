@@ -68,6 +68,7 @@ impl Folder {
                     memory["cell"] = json!({"subject": subject, "objects": objects, "repeat": repeat, "kind": "memory"});
                     memory["memory"]["settled"] =
                         sampled(noise * (3e6 + 900.0 * f64::from(objects)), n != 1);
+                    memory["bystanders"] = json!([{"kind": "secrets", "objects": 300, "in_memory": 7 * n, "waited_s": 0}]);
                     planned.push(self.run(&memory, "memory"));
                     if objects > 0 {
                         let mut drain = template.drain.clone();

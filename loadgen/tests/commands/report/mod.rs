@@ -63,6 +63,7 @@ fn every_figure_of_the_page_is_that_of_the_summary() {
         "rate-sweep",
         "latency",
         "work",
+        "foreign",
         "runs",
         "not-measured",
     ] {

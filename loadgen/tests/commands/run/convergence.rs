@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::program::{signal, wait_for};
 use crate::run::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
-use crate::run::{assert_figures, figure};
+use crate::run::{assert_figures, figure, run_of};
 
 pub fn converges() {
     let simulated_cluster = SimulatedCluster::with_operator("converges");
@@ -188,7 +188,7 @@ pub fn ctrl_c() {
 /// As `timeout` sends it.
 pub fn two_signals_at_once() {
     let simulated_cluster = SimulatedCluster::new("two-signals");
-    let run = simulated_cluster.start(&["run", "--count", "5000", "--rate", "100"]);
+    let run = simulated_cluster.start(&["run", "edgeapp", "--count", "5000", "--rate", "100"]);
     wait_for("objects", || {
         simulated_cluster.server.objects("edgeapps").len() > 20
     });
@@ -196,7 +196,16 @@ pub fn two_signals_at_once() {
     std::thread::sleep(std::time::Duration::from_millis(20));
     signal(&run, "-TERM");
     let output = run.wait_with_output().expect("it ends");
-    assert_eq!(code(&output), Some(130), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert_eq!(code(&output), Some(130), "{said}");
+    // A third signal would end it before it has cleaned up.
+    let later = said.split("clean up later with: ").nth(1);
+    let later = later.and_then(|rest| rest.lines().next());
+    let whole = format!(
+        " clean --run {} --workload edgeapp --kubeconfig ",
+        run_of(&output)
+    );
+    assert!(later.is_some_and(|later| later.contains(&whole)), "{said}");
     let text = stdout(&output);
     assert_eq!(figure(&text, "left behind"), Some(0), "{text}");
     assert_eq!(simulated_cluster.left(), Vec::<String>::new());

@@ -1,8 +1,9 @@
 //! `loadgen run` and `loadgen lint` on other workloads than the default one.
 
 use std::path::Path;
+use std::process::Command;
 
-use crate::program::wait_for;
+use crate::program::{LOADGEN, wait_for};
 use crate::run::assert_figures;
 use crate::run::simulated_cluster::{
     SimulatedCluster, assert_success, code, said, stderr, stdout, without_cluster,
@@ -53,11 +54,16 @@ pub fn lint() {
     ] {
         assert!(said.contains(want), "{want} not in {said}");
     }
-    let bad = lint("webapp");
-    let said = stdout(&bad);
-    assert_eq!(code(&bad), Some(1), "{said}{}", stderr(&bad));
-    let want = "FAIL workloads/webapp/workload.toml:11: object.plural: the server does not serve webapps.example.com v1 in";
-    assert!(said.contains(want), "{said}");
+    let by_variable = Command::new(LOADGEN)
+        .args(["lint", "webapp"])
+        .env("KUBECONFIG", &simulated_cluster.kubeconfig)
+        .output();
+    for bad in [lint("webapp"), by_variable.expect("loadgen starts")] {
+        let said = stdout(&bad);
+        assert_eq!(code(&bad), Some(1), "{said}{}", stderr(&bad));
+        let want = "FAIL workloads/webapp/workload.toml:11: object.plural: the server does not serve webapps.example.com v1 in";
+        assert!(said.contains(want), "{said}");
+    }
     assert_eq!(simulated_cluster.names("edgeapps"), Vec::<String>::new());
 }
 
@@ -274,6 +280,11 @@ pub fn added_by_the_cluster() {
         create("default", name, "a certificate");
         create(own, name, "a certificate");
     }
+    // As OpenShift makes those that go with a ServiceAccount.
+    let account = serde_json::json!({"kubernetes.io/service-account.name": "default"});
+    let added = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "default-dockercfg", "annotations": account}});
+    simulated_cluster.create(&format!("/api/v1/namespaces/{own}/configmaps"), &added);
     let output = running.wait_with_output().expect("it ends");
     assert_success(&output);
     assert_eq!(simulated_cluster.left(), Vec::<String>::new());
