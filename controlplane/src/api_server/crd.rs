@@ -87,3 +87,28 @@ async fn request(
         .await
         .map_err(|cause| cause.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use kubesim::{Options, Server};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_definition_whose_first_version_is_not_served_is_installed() {
+        let version = |name: &str, served: bool| {
+            serde_json::json!({"name": name, "served": served, "storage": served,
+                "schema": {"openAPIV3Schema": {"type": "object"}}})
+        };
+        let definition = serde_json::json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "widgets.example.com"},
+            "spec": {"group": "example.com", "scope": "Namespaced",
+                "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+                "versions": [version("v1alpha1", false), version("v1", true)]},
+        });
+        let server = Server::new(Options::default());
+        let installed = apply(&server.client("admin"), &definition.to_string()).await;
+        assert_eq!(installed, Ok(()));
+    }
+}

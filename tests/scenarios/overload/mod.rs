@@ -137,7 +137,11 @@ fn trials() -> Vec<Trial> {
             Trial::test(format!("overload::{}", case.name), run).with_ignored_flag(kind.is_some());
         trial.with_kind(kind.unwrap_or_default())
     };
-    CASES.iter().map(trial).collect()
+    let of_records = Trial::test(
+        "overload::report::a_busy_machine_is_told_and_fails_no_case",
+        report::a_busy_machine_is_told_and_fails_no_case,
+    );
+    CASES.iter().map(trial).chain([of_records]).collect()
 }
 
 /// The control plane that the cases share, started by the first of them, or why there is none.

@@ -86,9 +86,8 @@ impl Figures {
     /// A time that must not be longer than `limit` where the case runs alone, as `just overload` runs it. Beside other tests
     /// it says how busy the machine is, and is only told.
     pub fn within(&mut self, name: &str, took: Duration, limit: Duration) {
-        let target = Some(limit.as_secs_f64());
-        let limit = target.filter(|_| is_shipped());
-        self.add(name, seconds(took), "s", target, limit);
+        let (target, limit) = (limit.as_secs_f64(), limit_s(limit, is_shipped()));
+        self.add(name, seconds(took), "s", Some(target), limit);
     }
 
     /// A peak of memory. The program that cargo builds for tests has another limit, which holds with margin.
@@ -126,6 +125,11 @@ impl Figures {
     }
 }
 
+/// Beside other tests nothing has a limit in seconds.
+pub fn limit_s(limit: Duration, runs_alone: bool) -> Option<f64> {
+    runs_alone.then_some(limit.as_secs_f64())
+}
+
 /// To the millisecond.
 pub fn seconds(took: Duration) -> f64 {
     (took.as_secs_f64() * 1e3).round() / 1e3
@@ -138,8 +142,8 @@ pub fn conclude(
     machine_use: Option<Use>,
     ran: Result<(), Failed>,
 ) -> Result<(), Failed> {
-    let Figures { figures, samples } = found;
-    let beyond = figures
+    let beyond = found
+        .figures
         .iter()
         .filter(|one| one.limit.is_some_and(|limit| one.value > limit));
     let beyond: Vec<String> = beyond.map(Figure::to_string).collect();
@@ -148,28 +152,11 @@ pub fn conclude(
         Ok(()) if !beyond.is_empty() => Some(format!("beyond its limit: {}", beyond.join("; "))),
         Ok(()) => None,
     };
-    for figure in &figures {
+    for figure in &found.figures {
         println!("{case}: {figure}");
     }
     if let Some(folder) = folder() {
-        let program = version()?;
-        let commit = program.split('+').nth(1).unwrap_or_default();
-        let commit = commit.split(|c: char| c.is_whitespace() || c == ',').next();
-        let record = Record {
-            case: case.to_owned(),
-            command: command(case),
-            date: k8s_openapi::jiff::Timestamp::now()
-                .strftime("%Y-%m-%dT%H:%M:%SZ")
-                .to_string(),
-            machine: crate::overload::machine::class(),
-            commit: commit.unwrap_or_default().to_owned(),
-            program,
-            machine_use,
-            figures,
-            samples,
-            failed: failed.clone(),
-        };
-        record.write(&folder)?;
+        Record::of(case, found, machine_use, failed.clone())?.write(&folder)?;
     }
     failed.map_or(Ok(()), |failed| Err(failed.into()))
 }
@@ -185,6 +172,32 @@ fn command(case: &str) -> String {
 }
 
 impl Record {
+    pub fn of(
+        case: &str,
+        found: Figures,
+        machine_use: Option<Use>,
+        failed: Option<String>,
+    ) -> Result<Record, Failed> {
+        let Figures { figures, samples } = found;
+        let program = version()?;
+        let commit = program.split('+').nth(1).unwrap_or_default();
+        let commit = commit.split(|c: char| c.is_whitespace() || c == ',').next();
+        Ok(Record {
+            case: case.to_owned(),
+            command: command(case),
+            date: k8s_openapi::jiff::Timestamp::now()
+                .strftime("%Y-%m-%dT%H:%M:%SZ")
+                .to_string(),
+            machine: crate::overload::machine::class(),
+            commit: commit.unwrap_or_default().to_owned(),
+            program,
+            machine_use,
+            figures,
+            samples,
+            failed,
+        })
+    }
+
     fn write(&self, folder: &Path) -> Result<(), Failed> {
         std::fs::create_dir_all(folder)?;
         let file = folder.join(self.case.replace("::", ".") + ".json");

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
 use libtest_mimic::Failed;
 
-use crate::overload::record::{Figure, Record};
+use crate::overload::machine::Use;
+use crate::overload::record::{Figure, Figures, Record, limit_s};
 
 const HEAD: &str = "\
 # Overload and hostile networks
@@ -92,4 +94,23 @@ fn run(record: &Record) -> String {
     });
     let cpu = cpu.unwrap_or_else(|| " | | | ".to_owned());
     format!("| {case} | {date} | `{program}` | {cpu} | `{command}` |\n")
+}
+
+/// Tried as a test of its own.
+pub fn a_busy_machine_is_told_and_fails_no_case() -> Result<(), Failed> {
+    for (runs_alone, want) in [(true, Some(2.0)), (false, None)] {
+        let limit = limit_s(Duration::from_secs(2), runs_alone);
+        assert_eq!(limit, want, "it runs alone: {runs_alone}");
+    }
+    let machine_use = Use {
+        wall_s: 40.5,
+        own_s: 20.5,
+        others_s: 31.5,
+        steal_s: 0.0,
+        waited_s: Some(12.5),
+    };
+    let record = Record::of("a case", Figures::default(), Some(machine_use), None)?;
+    let page = page(&[record]);
+    assert!(page.contains(" | 40.5 | 20.5 | 31.5 | 12.5 | "), "{page}");
+    Ok(())
 }
