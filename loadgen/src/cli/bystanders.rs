@@ -234,8 +234,10 @@ async fn starts(
         setting.progress.say(&match &run.failure {
             None => format!("{}, beside {offer}: measured", cell.subject),
             Some(failure) => format!(
-                "{}, beside {offer}: failed: {}",
-                cell.subject, failure.reason
+                "{}, beside {offer}: failed: {}{}",
+                cell.subject,
+                failure.reason,
+                end_of_log(&failure.last_log_lines)
             ),
         });
         let file = format!("runs/{}.json", cell.file_stem());
@@ -243,4 +245,13 @@ async fn starts(
         runs.push(run);
     }
     Ok(())
+}
+
+/// The last lines of a log behind a reason.
+fn end_of_log(lines: &[String]) -> String {
+    let last = &lines[lines.len().saturating_sub(3)..];
+    match last.is_empty() {
+        true => String::new(),
+        false => format!("; the end of its log: {}", last.join(" | ")),
+    }
 }

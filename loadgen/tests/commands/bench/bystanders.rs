@@ -69,7 +69,11 @@ pub fn what_a_secret_of_somebody_else_costs_is_told_for_each_kind() {
 pub fn a_start_that_fails_is_a_line_and_exit_code_1() {
     let (folder, said, code) = measured("bystanders-dies", "dies-at-once", "--each 2 --all 2");
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("beside none: failed: "), "{said}");
+    let failed = said
+        .lines()
+        .find(|line| line.contains("beside none: failed: "));
+    let log = "; the end of its log: error: the mock subject dies at once, as asked for";
+    assert!(failed.is_some_and(|line| line.contains(log)), "{said}");
     assert!(
         !folder.out().join("badge.svg").exists(),
         "it would claim something"

@@ -77,7 +77,7 @@ pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
                 let run = summary["subjects"][0]["runs"][0].as_object_mut();
                 run.expect("a run").remove("unsettled");
             },
-            "summary.json: subjects[0].runs[0].unsettled: missing, the raw data gives [",
+            "summary.json: subjects[0].runs[0].unsettled: missing, the raw data gives 0 entries",
         ),
         (
             |summary| summary["scenario"]["seed"] = "one".into(),

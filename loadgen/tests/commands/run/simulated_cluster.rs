@@ -202,6 +202,8 @@ pub fn command(args: &[&str], kubeconfig: &Path) -> Command {
     command.stdin(Stdio::null());
     // As outside of a Job, wherever the tests run.
     command.env_remove("JOB_COMPLETION_INDEX");
+    // As it is called where cargo did not start it: what it prints to be typed compiles nothing.
+    command.env_remove("CARGO_PKG_NAME");
     command
 }
 
