@@ -37,6 +37,7 @@ pub fn block(all: &[(ForeignCost, PathBuf)]) -> String {
             ],
         });
     }
+    let columns = header.len();
     let rows = all.iter().map(|(cost, link)| {
         let mb = |bytes: Option<f64>| figure(bytes.map(|bytes| bytes / 1e6));
         let memory = |start: &ForeignStart| match start.failures.first() {
@@ -52,6 +53,8 @@ pub fn block(all: &[(ForeignCost, PathBuf)]) -> String {
                 true => row.extend(memory(&start)),
             }
         }
+        // A start that was not measured.
+        row.resize(columns, "–".to_owned());
         row
     });
     let table = Table {
