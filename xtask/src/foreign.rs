@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use loadgen::metric::foreign_cost::{ForeignCost, ForeignStart};
-use loadgen::report::foreign_cost::each;
+use loadgen::report::foreign_cost::{each, words};
 use loadgen::report::table::{Table, figure, grouped};
 use loadgen::report::title;
 
@@ -14,47 +14,39 @@ use crate::marks::Marks;
 
 pub const FOREIGN: Marks = Marks("bystanders");
 
-/// A line for each folder, with the links to their tables.
+/// A line for each folder, with the links to their tables; a column for each offer of the first.
 pub fn block(all: &[(ForeignCost, PathBuf)]) -> String {
     let Some((first, _)) = all.first() else {
         return String::new();
     };
-    let kinds = |cost: &ForeignCost| -> Vec<ForeignStart> {
-        let starts = cost.starts.iter().filter(|start| start.objects > 0);
-        starts.cloned().collect()
-    };
-    let mut header = vec![
-        String::new(),
-        "RSS settled without, MB".to_owned(),
-        "peak, MB".to_owned(),
-    ];
-    for start in kinds(first) {
-        header.extend(match start.offer.contains(',') {
-            false => vec![format!("bytes for each of {}", words(&start.offer))],
-            true => vec![
-                format!("RSS settled beside {}, MB", grouped(start.objects)),
+    let is_of_one = |start: &ForeignStart| start.objects > 0 && !start.offer.contains(',');
+    let mut header = vec![String::new()];
+    for start in &first.starts {
+        header.extend(match is_of_one(start) {
+            true => vec![format!("bytes for each of {}", words(start))],
+            false => vec![
+                format!("RSS settled {}, MB", beside(start)),
                 "peak, MB".to_owned(),
             ],
         });
     }
-    let columns = header.len();
     let rows = all.iter().map(|(cost, link)| {
         let mb = |bytes: Option<f64>| figure(bytes.map(|bytes| bytes / 1e6));
-        let memory = |start: &ForeignStart| match start.failures.first() {
-            None => vec![mb(start.rss_bytes), mb(start.peak_bytes)],
-            Some(why) => vec![format!("failed: {why}"), String::new()],
-        };
         let table = link.join("bystanders.md");
         let mut row = vec![format!("[{}]({})", cost.subject, table.display())];
-        row.extend(cost.without().map_or(vec!["–".to_owned(); 2], memory));
-        for start in kinds(cost) {
-            match start.offer.contains(',') {
-                false => row.push(each(cost, &start)),
-                true => row.extend(memory(&start)),
-            }
+        for column in &first.starts {
+            let start = cost.starts.iter().find(|it| it.offer == column.offer);
+            let failed = start.and_then(|start| start.failures.first());
+            row.extend(match (is_of_one(column), start, failed) {
+                (true, Some(start), _) => vec![each(cost, start)],
+                (true, None, _) => vec!["–".to_owned()],
+                (false, _, Some(why)) => vec![format!("failed: {why}"), String::new()],
+                (false, start, None) => vec![
+                    mb(start.and_then(|start| start.rss_bytes)),
+                    mb(start.and_then(|start| start.peak_bytes)),
+                ],
+            });
         }
-        // A start that was not measured.
-        row.resize(columns, "–".to_owned());
         row
     });
     let table = Table {
@@ -80,14 +72,11 @@ pub fn block(all: &[(ForeignCost, PathBuf)]) -> String {
     )
 }
 
-/// `1,000 secrets` from `secrets=1000`.
-fn words(offer: &str) -> String {
-    match offer.split_once('=') {
-        Some((kind, objects)) => match objects.parse() {
-            Ok(objects) => format!("{} {kind}", grouped(objects)),
-            Err(_) => offer.to_owned(),
-        },
-        None => offer.to_owned(),
+/// How many foreign objects there are beside an operator.
+fn beside(start: &ForeignStart) -> String {
+    match start.objects {
+        0 => "without".to_owned(),
+        objects => format!("beside {}", grouped(objects)),
     }
 }
 

@@ -31,6 +31,7 @@ use crate::spec::subject::Subject;
 use crate::spec::workload::Workload;
 use crate::target::Source;
 use crate::timestamp::now_rfc3339;
+use crate::watch::log_tail::end_of_log;
 
 #[derive(Args, Clone, Debug)]
 pub struct BystandersArgs {
@@ -245,13 +246,4 @@ async fn starts(
         runs.push(run);
     }
     Ok(())
-}
-
-/// The last lines of a log behind a reason.
-fn end_of_log(lines: &[String]) -> String {
-    let last = &lines[lines.len().saturating_sub(3)..];
-    match last.is_empty() {
-        true => String::new(),
-        false => format!("; the end of its log: {}", last.join(" | ")),
-    }
 }

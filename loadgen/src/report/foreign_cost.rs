@@ -44,7 +44,7 @@ pub fn table(cost: &ForeignCost) -> Table {
 }
 
 /// `1,000 secrets`; of several kinds each.
-fn words(start: &ForeignStart) -> String {
+pub fn words(start: &ForeignStart) -> String {
     let all = bystanders::parse(&start.offer).unwrap_or_default();
     let words = all
         .iter()

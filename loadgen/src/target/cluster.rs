@@ -399,6 +399,8 @@ struct List<T> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ListMeta {
+    /// Servers that aggregate others' APIs may leave it out; who watches needs it.
+    #[serde(default)]
     resource_version: String,
     #[serde(default, rename = "continue")]
     token: Option<String>,

@@ -17,6 +17,15 @@ pub fn log_tail(lines: &[String]) -> Vec<String> {
     lines.iter().map(shortened).collect()
 }
 
+/// The last three lines behind a reason; nothing where there are none.
+pub fn end_of_log(lines: &[String]) -> String {
+    let last = &lines[lines.len().saturating_sub(3)..];
+    match last.is_empty() {
+        true => String::new(),
+        false => format!("; the end of its log: {}", last.join(" | ")),
+    }
+}
+
 /// Drops terminal sequences: from ESC to the letter that ends one, and other control characters.
 pub fn without_colours(line: &str) -> String {
     let mut characters = line.chars();

@@ -80,6 +80,7 @@ fn comparable(experiment: &Experiment) -> Value {
         (subject.build, subject.description) = (None, None);
         subject.objects = subject.objects.take().map(|own| own.of_bench(RUN));
     }
+    let ids: Vec<String> = subjects.iter().map(|it| it.subject.id()).collect();
     let by_id = subjects
         .drain(..)
         .map(|record| (record.subject.id(), json!(record)));
@@ -91,6 +92,7 @@ fn comparable(experiment: &Experiment) -> Value {
     });
     let mut same = json!(same);
     same["environment"] = environment;
+    same["--subjects"] = json!(ids.join(","));
     same["subjects"] = json!(by_id);
     same
 }
@@ -177,7 +179,7 @@ mod tests {
     #[test]
     fn what_differs_is_named() {
         type Change = fn(&mut Experiment);
-        let table: [(Change, &str); 18] = [
+        let table: [(Change, &str); 19] = [
             (|e| e.origin.seed = 2, "seed was 1, is 2"),
             (
                 |e| e.profile = Profile::Full,
@@ -235,6 +237,10 @@ mod tests {
             (
                 |e| e.origin.subjects[0].subject.run.args.clear(),
                 "subjects.tare/none.subject.run.args was ",
+            ),
+            (
+                |e| e.origin.subjects.truncate(1),
+                "--subjects was \"tare/none,tare/metadata,",
             ),
             (
                 |e| e.origin.scenario.object_bytes = 9,

@@ -15,6 +15,7 @@ use crate::record::conformance::Failure;
 use crate::spec::workload::conformance::ConformanceScenario;
 use crate::spec::workload::conformance::expectation::{Check, Mismatch};
 use crate::target::cluster::{Cluster, JSON};
+use crate::watch::log_tail::end_of_log;
 
 /// Time between two polls of a wait.
 const POLL: Duration = Duration::from_millis(20);
@@ -77,12 +78,8 @@ impl Checked<'_> {
     pub async fn started(&mut self) -> Result<(), Failure> {
         let started = ready::started(&mut self.session, self.step_deadline).await;
         started.map(drop).map_err(|seen| {
-            let (id, lines) = (self.id(), self.session.running.process.last_log_lines(3));
-            let log = match lines.is_empty() {
-                true => String::new(),
-                false => format!("; the end of its log: {}", lines.join(" | ")),
-            };
-            failure(&id, "to start", format!("{seen}{log}"))
+            let log = end_of_log(&self.session.running.process.last_log_lines(3));
+            failure(&self.id(), "to start", format!("{seen}{log}"))
         })
     }
 

@@ -22,8 +22,8 @@ pub fn problems(
 ) -> Result<Vec<Problem>, validate::Error> {
     let mut found = Vec::new();
     let mut say = |file: String, what: String| found.push(Problem { file, what });
-    let subjects = experiment.origin.subjects.iter();
-    if let Some(what) = subjects.filter_map(other_program).next() {
+    let mut subjects = experiment.origin.subjects.iter();
+    if let Some(what) = subjects.find_map(other_program) {
         say(EXPERIMENT.to_owned(), what);
     }
     let planned: BTreeMap<String, String> = experiment
@@ -68,22 +68,20 @@ pub fn problems(
 
 /// In what a program is another one than its artifacts.
 fn other_program(record: &SubjectRecord) -> Option<String> {
-    let names = record.artifacts.iter().map(|artifact| &artifact.name);
+    let (id, artifacts) = (record.subject.id(), &record.artifacts);
+    let names = artifacts.iter().map(|artifact| &artifact.name);
     if !names.eq(&record.subject.run.artifacts) {
         return Some(format!(
-            "{}: its artifacts are not those of [run] artifacts",
-            record.subject.id()
+            "{id}: its artifacts are not those of [run] artifacts"
         ));
     }
     let executable = record.executable_sha256.as_deref();
-    let (bytes, sha256) = SubjectRecord::of_artifacts(executable, &record.artifacts);
+    let (bytes, sha256) = SubjectRecord::of_artifacts(executable, artifacts);
+    // A folder of an earlier loadgen does not have what the digest begins with.
     let is_other_sum = executable.is_some() && record.binary_sha256 != Some(sha256);
-    let is_other_size = record.binary_bytes != Some(bytes);
-    let is_other = !record.artifacts.is_empty() && (is_other_size || is_other_sum);
-    is_other.then(|| {
-        let id = record.subject.id();
-        format!("{id}: binary_bytes and binary_sha256 are not those of its artifacts")
-    })
+    let is_other = record.binary_bytes != Some(bytes) || is_other_sum;
+    (!artifacts.is_empty() && is_other)
+        .then(|| format!("{id}: binary_bytes and binary_sha256 are not those of its artifacts"))
 }
 
 /// `runs/<stem>.json` without its folder and its ending.

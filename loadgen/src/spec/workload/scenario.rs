@@ -249,12 +249,6 @@ impl Scenario {
         })
     }
 
-    /// Whether these are the same objects, but for the bench that they belong to.
-    pub fn is_alike(&self, other: &Self) -> bool {
-        const SAME: &str = "same";
-        self.clone().of_bench(SAME) == other.clone().of_bench(SAME)
-    }
-
     /// The same objects as those of one run in one namespace, with names and a label of their own.
     pub fn of_run(self, run: &str, namespace: &str) -> Self {
         self.each(|part| {
