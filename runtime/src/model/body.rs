@@ -62,20 +62,11 @@ impl Body {
         self.len() == 0
     }
 
-    /// Its labels.
-    pub(crate) fn labels(&self) -> BTreeMap<String, String> {
-        self.rest
-            .as_ref()
-            .and_then(|rest| read(&rest.labels))
-            .unwrap_or_default()
-    }
-
-    /// Its annotations.
-    pub(crate) fn annotations(&self) -> BTreeMap<String, String> {
-        self.rest
-            .as_ref()
-            .and_then(|rest| read(&rest.annotations))
-            .unwrap_or_default()
+    /// Its labels and its annotations.
+    pub(crate) fn labels_and_annotations(&self) -> [BTreeMap<String, String>; 2] {
+        let rest = self.rest.as_deref();
+        let both = rest.map_or(["", ""], |rest| [&rest.labels, &rest.annotations]);
+        both.map(|json| read(json).unwrap_or_default())
     }
 
     /// Its status, where that is kept and is an `S`.
@@ -120,9 +111,10 @@ mod tests {
         let (body, marks) = Body::of(&object, true);
         let body = body.expect("a spec");
         assert_eq!(&*body.spec, r#"{"n":1}"#);
-        assert_eq!(body.labels()["a"], "b");
+        let [labels, annotations] = body.labels_and_annotations();
+        assert_eq!(labels["a"], "b");
         assert_eq!(
-            Vec::from_iter(body.annotations()),
+            Vec::from_iter(annotations),
             [("x".to_owned(), "y".to_owned())]
         );
         let without_spec = PartialObject {

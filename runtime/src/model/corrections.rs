@@ -78,7 +78,7 @@ impl Corrections {
     /// The child differs from its plan: whether it may be set back at once. If not, it is in a conflict, which
     /// `message` describes.
     pub fn permit(&mut self, id: ChildId, now_ms: u64, message: impl FnOnce() -> String) -> bool {
-        let Some(child) = self.children.iter_mut().find(|child| child.id == id) else {
+        let Some(child) = self.child(id) else {
             return true;
         };
         if let Some(conflict) = &mut child.conflict {
@@ -97,7 +97,14 @@ impl Corrections {
 
     /// The child was set back to its plan.
     pub fn corrected(&mut self, id: ChildId, now_ms: u64) {
-        let child = self.child(id, now_ms);
+        let Some(child) = self.child(id) else {
+            return self.children.push(Corrected {
+                id,
+                since_ms: now_ms,
+                count: 1,
+                conflict: None,
+            });
+        };
         match &mut child.conflict {
             Some(conflict) => conflict.corrected(now_ms),
             None if child.count == 0 => (child.since_ms, child.count) = (now_ms, 1),
@@ -123,18 +130,8 @@ impl Corrections {
             .filter_map(|child| child.conflict.as_ref())
     }
 
-    fn child(&mut self, id: ChildId, now_ms: u64) -> &mut Corrected {
-        let at = self.children.iter().position(|child| child.id == id);
-        let at = at.unwrap_or_else(|| {
-            self.children.push(Corrected {
-                id,
-                since_ms: now_ms,
-                count: 0,
-                conflict: None,
-            });
-            self.children.len() - 1
-        });
-        &mut self.children[at]
+    fn child(&mut self, id: ChildId) -> Option<&mut Corrected> {
+        self.children.iter_mut().find(|child| child.id == id)
     }
 }
 

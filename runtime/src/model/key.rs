@@ -1,6 +1,5 @@
 //! The key of an object: its namespace and its name.
 
-use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
@@ -52,12 +51,6 @@ impl ObjectKey {
 impl From<&str> for ObjectKey {
     fn from(text: &str) -> Self {
         Self(text.into())
-    }
-}
-
-impl Borrow<str> for ObjectKey {
-    fn borrow(&self) -> &str {
-        &self.0
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -189,28 +189,20 @@ pub(crate) fn map_of(entries: impl Iterator<Item = (String, Value)>) -> Map<Stri
 
 /// The uid in an owner reference. Anybody may write anything there: what is no UUID is nobody's.
 fn any_uid<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Uid, D::Error> {
-    let text = Cow::<str>::deserialize(deserializer)?;
+    let Text(text) = Text::deserialize(deserializer)?;
     Ok(Uid::parse(&text).unwrap_or(Uid::NOBODY))
 }
 
 /// A resourceVersion as a number. Since Kubernetes 1.35 they are defined to be comparable as such
 /// (KEP-5504); earlier servers on etcd and kine have always counted up.
 fn revision<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    struct Number;
-    impl Visitor<'_> for Number {
-        type Value = u64;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a resourceVersion in decimal")
-        }
-        fn visit_str<E: de::Error>(self, text: &str) -> Result<u64, E> {
-            if text.is_empty() {
-                return Ok(0);
-            }
-            text.parse()
-                .map_err(|_| E::custom("resourceVersion is not a number"))
-        }
+    let Text(text) = Text::deserialize(deserializer)?;
+    match &*text {
+        "" => Ok(0),
+        text => text
+            .parse()
+            .map_err(|_| D::Error::custom("resourceVersion is not a number")),
     }
-    deserializer.deserialize_str(Number)
 }
 
 #[cfg(test)]
@@ -232,7 +224,11 @@ mod tests {
         assert_eq!(object.metadata.resource_version, 42);
         let label = object.metadata.label("example.com/owner");
         assert_eq!(label.as_deref(), Some("web"));
-        let state = ChildState::of(&object, crate::model::REPLICAS);
+        let state = ChildState::read(
+            object.metadata.generation,
+            object.status,
+            crate::model::REPLICAS,
+        );
         assert_eq!(
             (state.generation, state.ready_replicas, state.stalled),
             (3, 1, true)

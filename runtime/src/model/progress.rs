@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::model::{PartialObject, map_of};
+use crate::model::map_of;
 
 /// Where a Deployment or StatefulSet has its counts.
 pub(crate) const REPLICAS: &[&str] = &[
@@ -152,12 +152,7 @@ impl ChildState {
         self
     }
 
-    /// Reads the fields of `object` that its kind declares; a status of another shape leaves them empty.
-    pub(crate) fn of(object: &PartialObject<'_>, declared: &[&str]) -> Self {
-        Self::read(object.metadata.generation, object.status, declared)
-    }
-
-    /// The same from its parts.
+    /// Reads of a `status` what its kind declares; one of another shape leaves that empty.
     pub(crate) fn read(generation: i64, status: Option<&RawValue>, declared: &[&str]) -> Self {
         let status = status.filter(|_| !declared.is_empty());
         let fields = status

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, Visitor};
+use serde::de::{Deserializer, Error};
+
+use crate::model::Text;
 
 /// A Kubernetes UID. They are UUIDs (RFC 4122), so 16 bytes hold one:
 /// <https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#uids>.
@@ -65,17 +67,8 @@ impl fmt::Debug for Uid {
 
 impl<'de> Deserialize<'de> for Uid {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl Visitor<'_> for Text {
-            type Value = Uid;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a UUID")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Uid, E> {
-                Uid::parse(text).ok_or_else(|| E::custom("uid is not a UUID"))
-            }
-        }
-        deserializer.deserialize_str(Text)
+        let Text(text) = Text::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| D::Error::custom("uid is not a UUID"))
     }
 }
 

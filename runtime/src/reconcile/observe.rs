@@ -114,7 +114,8 @@ pub(crate) fn child_event<O: Operator>(
             .labelled_owner_of(meta)
             .filter(|_| !mutant!(TakenOverIgnored))
     })?;
-    let state = ChildState::of(object, kind.of(O::KINDS)?.status);
+    let declared = kind.of(O::KINDS)?.status;
+    let state = ChildState::read(meta.generation, object.status, declared);
     // A kind without a generation (Service, ConfigMap, Secret): nothing in the event says what changed.
     let is_unclear = state.generation == 0 && !mutant!(UnclearIsUnchanged);
     let event = ChildEvent {

@@ -183,6 +183,8 @@ fn spec_json(object: &OwnerObject) -> &str {
 }
 
 fn meta(key: &ObjectKey, object: &OwnerObject) -> Meta {
+    let marks = object.body.as_ref().map(Body::labels_and_annotations);
+    let [labels, annotations] = marks.unwrap_or_default();
     Meta {
         name: key.name().into(),
         namespace: key.namespace().into(),
@@ -192,12 +194,8 @@ fn meta(key: &ObjectKey, object: &OwnerObject) -> Meta {
         observed_generation: object.status.observed_generation,
         deleting: object.deleting,
         created_s: object.created_s.into(),
-        labels: object.body.as_ref().map(Body::labels).unwrap_or_default(),
-        annotations: object
-            .body
-            .as_ref()
-            .map(Body::annotations)
-            .unwrap_or_default(),
+        labels,
+        annotations,
     }
 }
 

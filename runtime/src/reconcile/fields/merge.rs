@@ -41,41 +41,30 @@ pub(super) struct At<'s> {
 
 impl<'s> At<'s> {
     fn field(self, name: &str) -> Self {
-        Self {
-            ours: self.ours.and_then(|set| set.field(name)),
-            theirs: self.theirs.and_then(|set| set.field(name)),
-        }
+        self.below(|set| set.field(name))
     }
 
     pub(super) fn item(self, item: &Value) -> Self {
-        Self {
-            ours: self.ours.and_then(|set| set.item(item, false)),
-            theirs: self.theirs.and_then(|set| set.item(item, false)),
-        }
+        self.below(|set| set.item(item, false))
     }
 
     pub(super) fn value(self, item: &Value) -> Self {
+        self.below(|set| set.value(item))
+    }
+
+    fn below(self, step: impl Fn(&'s Set<'s>) -> Option<&'s Set<'s>>) -> Self {
         Self {
-            ours: self.ours.and_then(|set| set.value(item)),
-            theirs: self.theirs.and_then(|set| set.value(item)),
+            ours: self.ours.and_then(&step),
+            theirs: self.theirs.and_then(&step),
         }
     }
 
-    /// Whose it is where nothing below it is told apart.
-    fn atomic(self) -> Option<Whose> {
-        let is_leaf = |set: Option<&Set<'_>>| set.map(Set::is_leaf);
-        match (is_leaf(self.ours), is_leaf(self.theirs)) {
-            (Some(true), None | Some(true)) => Some(Whose::Ours),
-            (None, Some(true)) => Some(Whose::Theirs),
-            _ => None,
-        }
+    /// Whether nothing below it is told apart, by whoever owns it.
+    fn is_atomic(self) -> bool {
+        let owners = [self.ours, self.theirs];
+        let mut owners = owners.into_iter().flatten().peekable();
+        owners.peek().is_some() && owners.all(Set::is_leaf)
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
-    Ours,
-    Theirs,
 }
 
 pub(super) struct Merge<'m> {
@@ -125,8 +114,12 @@ impl<'m> Merge<'m> {
             (Value::Object(plan), Some(Value::Object(found))) => {
                 Some(self.map(plan, found, at).into())
             }
-            (Value::Object(members), None) if !members.is_empty() => {
-                self.missing_map(plan, members, at)
+            (Value::Object(plan), None) if !plan.is_empty() => {
+                if self.keeps(at) && at.is_atomic() {
+                    return None;
+                }
+                let map = self.map(plan, &Map::new(), at);
+                (!map.is_empty()).then(|| map.into())
             }
             (Value::Array(items), Some(Value::Array(found))) => {
                 Some(self.list(items, found, at).into())
@@ -160,34 +153,14 @@ impl<'m> Merge<'m> {
         Some(without_nulls(plan))
     }
 
-    fn missing_map(
-        &mut self,
-        plan: &Value,
-        members: &Map<String, Value>,
-        at: At<'_>,
-    ) -> Option<Value> {
-        if self.keeps(at) && at.atomic().is_some() {
-            return None;
-        }
-        let mut is_missing = false;
-        for (key, planned) in members {
-            let found = self.descend(key, |merge| merge.value(planned, None, at.field(key)));
-            is_missing |= found.is_some();
-        }
-        is_missing.then(|| without_nulls(plan))
-    }
-
     fn map(
         &mut self,
         plan: &Map<String, Value>,
         found: &Map<String, Value>,
         at: At<'_>,
     ) -> Map<String, Value> {
-        if !found.is_empty()
-            && !mutant!(AtomicMapsAreMerged)
-            && let Some(whose) = at.atomic()
-        {
-            if self.keeps_whole(whose) || same_map(plan, found) {
+        if !found.is_empty() && at.is_atomic() && !mutant!(AtomicMapsAreMerged) {
+            if self.keeps(at) || same_map(plan, found) {
                 return found.clone();
             }
             self.differs();
@@ -239,10 +212,10 @@ impl<'m> Merge<'m> {
         }
         // A list that is empty where items are planned was emptied: who did that is not told apart.
         let is_emptied = found.is_empty() && !plan.is_empty();
-        let is_same = match at.atomic() {
-            Some(whose) => same_list(plan, found) || (self.keeps_whole(whose) && !is_emptied),
+        let is_same = match at.is_atomic() {
+            true => same_list(plan, found) || (self.keeps(at) && !is_emptied),
             // Nobody owns it, or the keys of two planned items are the same: it is compared item by item.
-            None => self.basis != Basis::Another && self.covers_all(plan, found),
+            false => self.basis != Basis::Another && self.covers_all(plan, found),
         };
         if is_same {
             return found.to_vec();
@@ -258,14 +231,14 @@ impl<'m> Merge<'m> {
         }
         let is_theirs = at.theirs.is_some_and(Set::is_own);
         match found {
-            Value::Object(members) if at.atomic().is_none() => {
+            Value::Object(members) if !at.is_atomic() => {
                 let left = members.iter().filter_map(|(key, value)| {
                     Some((key.clone(), self.left(value, at.field(key))?))
                 });
                 let left = map_of(left);
                 (!left.is_empty() || is_theirs).then(|| left.into())
             }
-            Value::Array(items) if at.atomic().is_none() => {
+            Value::Array(items) if !at.is_atomic() => {
                 let left = items.iter().filter_map(|item| self.left_item(item, at));
                 let left: Vec<Value> = left.collect();
                 (!left.is_empty() || is_theirs).then(|| left.into())
@@ -293,11 +266,6 @@ impl<'m> Merge<'m> {
     pub(super) fn keeps(&self, at: At<'_>) -> bool {
         let is_ours = at.ours.is_some_and(Set::is_own);
         matches!(self.basis, Basis::This { .. }) && is_ours
-    }
-
-    /// The same of what is atomic.
-    fn keeps_whole(&self, whose: Whose) -> bool {
-        whose == Whose::Ours && matches!(self.basis, Basis::This { .. })
     }
 
     /// Whether the server has dropped a zero value. That leaves no trace; somebody who removes one changes the spec.
