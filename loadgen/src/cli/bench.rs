@@ -54,6 +54,10 @@ pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
         can.map_err(|e| Usage(e.to_string()))?;
     }
     let mut workload = choice::choose(&args, &mut plan.subjects)?;
+    if !args.control_plane.is_ours_and_real() {
+        let own_server = workload.needs_no_own_server();
+        own_server.map_err(|error| Usage(error.to_string()))?;
+    }
     let object_bytes = choice::object_bytes(args.object_bytes, &workload)?;
     let scenarios = [Some(&mut workload.scenario), workload.rejected.as_mut()];
     for scenario in scenarios.into_iter().flatten() {

@@ -13,10 +13,7 @@ use serde::de::IgnoredAny;
 use crate::load::timetable::Pace;
 use crate::spec::bystanders;
 use crate::spec::bystanders::Bystanders;
-use crate::target::cluster::{Cluster, Error, JSON, MERGE_PATCH};
-
-/// Requests in flight, as many as the generator of load has.
-const CONNECTIONS: usize = 24;
+use crate::target::cluster::{CONNECTIONS, Cluster, Error, JSON, MERGE_PATCH};
 
 /// One request for one of them.
 pub struct Request {

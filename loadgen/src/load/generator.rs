@@ -16,10 +16,7 @@ use crate::load::journal::Journal;
 use crate::load::object::Failed;
 use crate::load::timetable::Pace;
 use crate::spec::workload::{Readiness, Resource, Scenario, template};
-use crate::target::cluster::{Cluster, Error};
-
-/// Keeps a local server busy on a few cores, and stays below its in-flight limits.
-pub const CONNECTIONS: usize = 24;
+use crate::target::cluster::{CONNECTIONS, Cluster, Error};
 
 /// What is done to every object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

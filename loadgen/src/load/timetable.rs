@@ -9,6 +9,9 @@ use std::time::Duration;
 
 use crate::spec::rate::{Phase, Rate};
 
+/// A send that is later than this did not offer what was asked for.
+pub const LATE_MS: f64 = 100.0;
+
 /// How objects are offered.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pace {

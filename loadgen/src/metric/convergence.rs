@@ -4,11 +4,11 @@
 //! microseconds, as the samples are written, so that the record of a run follows from its samples
 //! to the last digit. Leaves to others: quantiles and comparisons (`report`).
 
-use crate::load::generator::CONNECTIONS;
 use crate::metric::saturation::saturated;
 use crate::record::Convergence;
 use crate::record::latency::Latencies;
 use crate::record::samples::Sample;
+use crate::target::cluster::CONNECTIONS;
 
 /// Whether a send can be late, which needs a timetable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

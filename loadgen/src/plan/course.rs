@@ -171,7 +171,10 @@ impl Course {
         let restarted = restart.is_some();
         steps.extend(restart);
         let server_restart = first && self.asked.server_restart;
-        steps.extend(server_restart.then(|| Step::RestartServer(timing.restarted())));
+        steps.extend(server_restart.then(|| Step::RestartServer {
+            times: 1,
+            quiet: Some(timing.restarted()),
+        }));
         steps.extend(self.foreign(cell, restarted));
         if first && timing.deletion.includes(objects, repeat) {
             steps.push(Step::Delete { per_s: None });

@@ -118,6 +118,15 @@ pub enum Step {
     },
     /// Nothing is done.
     Idle { seconds: u64 },
+    /// The API server is ended and started anew on the objects that exist, so often; each time the operator has to
+    /// observe an object that is created afterwards. In a bench on a kube-apiserver of its own.
+    RestartServer {
+        #[serde(default = "once")]
+        times: u64,
+        /// Before the operator's memory is sampled.
+        #[serde(skip)]
+        quiet: Option<Quiet>,
+    },
 
     /// From the subject's start until it has observed the canary and is ready.
     #[serde(skip)]
@@ -137,9 +146,6 @@ pub enum Step {
     /// Objects are updated, fail, recover and are created anew until `events` have passed.
     #[serde(skip)]
     Soak { events: u64, quiet: Quiet },
-    /// The API server is ended and started again while the objects exist; samples memory.
-    #[serde(skip)]
-    RestartServer(Quiet),
     /// The memory of the subject is searched for foreign objects; of one in Go after `wait_s` more of idle time.
     #[serde(skip)]
     Search { wait_s: u64 },
@@ -228,6 +234,7 @@ pub fn check_order(steps: &[Step]) -> Result<(), (usize, Wrong)> {
                 Step::Create { .. }
                 | Step::Idle { .. }
                 | Step::Restart { .. }
+                | Step::RestartServer { .. }
                 | Step::Bystanders { .. },
                 _,
             ) => None,
@@ -280,13 +287,13 @@ impl Step {
                 objects, changes, ..
             } => format!("bystanders {objects}, {changes} changes of each"),
             Step::Idle { seconds } => format!("idle for {seconds} s"),
+            Step::RestartServer { times, .. } => often("restart of the API server", *times),
             Step::Start => "start".into(),
             Step::Empty(_) => "idle without objects".into(),
             Step::Settle { .. } => "settle".into(),
             Step::WindDown => "wind down".into(),
             Step::UpdateAt { per_s, seconds } => format!("update at {per_s}/s for {seconds} s"),
             Step::Soak { .. } => "soak".into(),
-            Step::RestartServer(_) => "restart of the API server".into(),
             Step::Search { .. } => "search of memory for bystanders".into(),
             Step::ChangeBystanders => "changes of bystanders".into(),
             Step::WithoutBystanders(_) => "restart without bystanders".into(),
@@ -320,6 +327,11 @@ impl Step {
                 | Step::Recreate { .. }
                 | Step::Fault { .. }
         )
+    }
+
+    /// Whether it needs a kube-apiserver that loadgen has started: nobody else's is ended.
+    pub fn needs_own_server(&self) -> bool {
+        matches!(self, Step::RestartServer { .. })
     }
 
     /// Objects that do not concern the operator; none for other steps.
@@ -359,6 +371,7 @@ impl Step {
             Step::Update { times, .. }
             | Step::Recreate { times, .. }
             | Step::Restart { times, .. }
+            | Step::RestartServer { times, .. }
                 if !(1..=MOST_TIMES).contains(times) =>
             {
                 Err(("times", format!("{times}: use 1 to {MOST_TIMES}")))
@@ -427,7 +440,10 @@ impl Step {
                 let quiet_s = quiet.map_or(0, |quiet| quiet.quiet_s);
                 (*times as f64 * restart_s, times * quiet_s)
             }
-            Step::RestartServer(quiet) => (RESTART_SERVER_S, quiet.quiet_s),
+            Step::RestartServer { times, quiet } => {
+                let quiet_s = quiet.map_or(0, |quiet| quiet.quiet_s);
+                (*times as f64 * RESTART_SERVER_S, times * quiet_s)
+            }
             Step::Search { wait_s } => (0.0, *wait_s),
             Step::ChangeBystanders => (CHANGED_S, 0),
             Step::WithoutBystanders(quiet) => (restart_s, quiet.quiet_s),

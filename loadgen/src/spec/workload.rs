@@ -102,6 +102,18 @@ impl Workload {
         };
         Ok((least, most))
     }
+
+    /// # Errors
+    /// The first step that needs a kube-apiserver that loadgen has started.
+    pub fn needs_no_own_server(&self) -> Result<(), place::Error> {
+        match self.steps.iter().position(Step::needs_own_server) {
+            None => Ok(()),
+            Some(number) => Err(self.source.part("steps", number).error(
+                "do",
+                "restart-server: loadgen ends no API server but a kube-apiserver of its own; use loadgen bench --control-plane kube",
+            )),
+        }
+    }
 }
 
 /// A kind of object that the subject makes for each of ours.

@@ -15,11 +15,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::spec::workload::{BYSTANDERS_LABEL, FIXTURE_LABEL, RUN_LABEL, Resource};
-use crate::target::cluster::{Cluster, Error, Of};
+use crate::target::cluster::{CONNECTIONS, Cluster, Error, Of};
 use crate::terminal::progress::Progress;
 
-/// As many deletions at once as creations.
-const CONNECTIONS: usize = 24;
 /// Gives up when nothing was removed for this long.
 pub const STALL_S: u64 = 30;
 /// First and longest pause between two polls.

@@ -23,6 +23,9 @@ use crate::target::proxy;
 /// Longest wait for an answer; a watch has its own.
 const ANSWER: Duration = Duration::from_secs(30);
 
+/// Requests in flight at once: they keep a local server busy on a few cores, and stay below its in-flight limits.
+pub const CONNECTIONS: usize = 24;
+
 /// A connection pool to one server.
 #[derive(Clone)]
 pub struct Cluster {

@@ -67,7 +67,7 @@ pub fn trials() -> Vec<Trial> {
                 let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
                 test(&found.ok_or("the programs are not there")?)
             };
-            Trial::test(format!("control_plane::{name}"), run).with_ignored_flag(ignored)
+            crate::trial_of(&format!("control_plane::{name}"), run, ignored)
         }
     };
     let plain = TESTS.iter().map(trial(binaries.is_err()));

@@ -11,13 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::load::object::Failed;
 use crate::load::timeline::Timeline;
 use crate::load::timeout::Ended;
+use crate::load::timetable::LATE_MS;
 use crate::record::Convergence;
 use crate::record::latency::Latencies;
 use crate::report::table::{Table, figure, grouped, often};
 use crate::target::cleanup::{CleanUp, NamespaceEnd};
-
-/// Where the p99 of late sends is above this, a warning says so. `loadgen bench` calls such a run invalid.
-const LATE_MS: f64 = 100.0;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

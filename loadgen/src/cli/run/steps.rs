@@ -200,6 +200,8 @@ impl ClusterRun {
     /// # Errors
     /// A step does what nobody has permitted.
     pub(super) fn check_steps(&self) -> anyhow::Result<()> {
+        let own_server = self.workload.needs_no_own_server();
+        own_server.map_err(|error| Usage(error.to_string()))?;
         for (number, step) in self.workload.steps.iter().enumerate() {
             let (field, message) = match step {
                 Step::Scale { field, value, .. }

@@ -12,12 +12,10 @@ use crate::engine::load::Load;
 use crate::engine::session::Reason;
 use crate::load::timetable::Pace;
 use crate::spec::workload::Scenario;
-use crate::target::cluster::{Cluster, Error, Meta};
+use crate::target::cluster::{CONNECTIONS, Cluster, Error, Meta};
 
 /// Between two lists of the children, which are as many as the objects.
 const POLL: Duration = Duration::from_secs(1);
-/// As many as the generator of load has.
-const CONNECTIONS: usize = 24;
 
 struct Child {
     path: String,

@@ -10,13 +10,10 @@ use crate::engine::session::{Reason, Session};
 use crate::engine::step::objects;
 use crate::load::look;
 use crate::load::timeout::Ended;
-use crate::load::timetable::Pace;
+use crate::load::timetable::{LATE_MS, Pace};
 use crate::metric::convergence::convergence;
 use crate::record::Convergence;
 use crate::spec::step::Step;
-
-/// A run at a rate is invalid when more than 1 % of its sends were later than this.
-const LATE_MS: f64 = 100.0;
 
 pub async fn run(session: &mut Session<'_>, step: &Step) -> Result<(), Reason> {
     let objects = session.cell.objects;
@@ -105,9 +102,9 @@ fn judge_generator(session: &mut Session<'_>, cores_used: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::generator::CONNECTIONS;
     use crate::metric::convergence::Timetable;
     use crate::record::samples::Sample;
+    use crate::target::cluster::CONNECTIONS;
 
     /// 500 objects, one due each millisecond; sent when they are due, the generator has begun to send and a connection is
     /// free, and answered so much later.

@@ -58,7 +58,7 @@ pub async fn run(session: &mut Session<'_>, step: &Step) -> Result<(), Reason> {
             times,
             quiet: Some(quiet),
         } => restart::run(session, times, quiet).await,
-        Step::RestartServer(quiet) => restart_server::run(session, quiet).await,
+        Step::RestartServer { times, quiet } => restart_server::run(session, times, quiet).await,
         Step::Search { wait_s } => bystanders::search(session, Duration::from_secs(wait_s)).await,
         Step::ChangeBystanders => bystanders::change(session).await,
         Step::WithoutBystanders(quiet) => bystanders::without(session, quiet).await,

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use crate::spec::subject::{Error, Subject};
 use crate::spec::workload::shipped;
 
+/// In the order in which a report shows them.
 const BUILT_IN: &[(&str, &str)] = &[
     (
         "tare-none.toml",

@@ -2,9 +2,12 @@
 
 use std::process::{Child, Command, Stdio};
 
+use controlplane::Binaries;
+use serde_json::Value;
+
 use crate::bench::outside::EmptyFolder;
 use crate::bench::workload::{CRD, TEMPLATE, WORKLOAD};
-use crate::program::{LOADGEN, wait_for};
+use crate::program::{LOADGEN, text, wait_for};
 
 const STEPS: &str = "
 [[steps]]
@@ -55,15 +58,16 @@ pub fn started(folder: &EmptyFolder, words: &str) -> Running {
     Running::of(folder, folder.command(words))
 }
 
-pub fn an_operator_of_files_alone_is_benched_run_checked_and_reported() {
-    let folder = EmptyFolder::new("files-alone");
+/// A folder with an operator, its workload with these steps, its CRD and limits.
+fn folder_of(name: &str, steps: &str) -> EmptyFolder {
+    let folder = EmptyFolder::new(name);
     let subject = format!(
         "name = \"widgets\"\nvariant = \"own\"\nworkloads = [\"./widgets\"]\n\
          [run]\ncommand = \"{LOADGEN}\"\n\
          args = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--workload\", \"./widgets\"]\n\
          env = {{ KUBECONFIG = \"{{kubeconfig}}\" }}\n[ready]\nhttp = \"/readyz\"\n"
     );
-    let workload = format!("{WORKLOAD}{STEPS}");
+    let workload = format!("{WORKLOAD}{steps}");
     std::fs::create_dir(folder.path().join("widgets")).expect("writable");
     for (file, text) in [
         ("widgets/workload.toml", workload.as_str()),
@@ -74,7 +78,44 @@ pub fn an_operator_of_files_alone_is_benched_run_checked_and_reported() {
     ] {
         std::fs::write(folder.path().join(file), text).expect("writable");
     }
+    folder
+}
 
+/// On a server that loadgen ends, and on others, which it does not.
+pub fn the_api_server_is_restarted_by_a_step_of_the_workload() {
+    let steps = "[[steps]]\ndo = \"restart-server\"\ntimes = 2\n[[steps]]\ndo = \"update\"\n";
+    let folder = folder_of("restart-server", steps);
+    let bench = "bench --subject widgets.toml --subjects widgets/own --objects 10 --bursts-only --profile quick \
+                 --attempts 1 --repeats 1 --out out";
+    let refused = folder.command(bench).output().expect("it starts");
+    assert_eq!(refused.status.code(), Some(2));
+    let why = text(&refused.stderr);
+    let want = "workload.toml:17: steps.do: restart-server: loadgen ends no API server but a kube-apiserver of its own";
+    assert!(why.contains(want), "{why}");
+
+    let binaries = Binaries::find().expect("trials without it are ignored");
+    let assets = binaries.etcd.parent().expect("in a folder");
+    let mut command = folder.command(&format!("{bench} --control-plane kube"));
+    let done = command.env("KUBEBUILDER_ASSETS", assets).output();
+    let done = done.expect("it starts");
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let run = std::fs::read(folder.path().join("out/runs/widgets-own-drain-10-r1.json"));
+    let run: Value = serde_json::from_slice(&run.expect("a record")).expect("JSON");
+    let steps = run["steps"].as_array().expect("steps");
+    let of_workload = steps.iter().filter(|it| it["of_workload"] == true);
+    let names: Vec<&Value> = of_workload.map(|it| &it["step"]).collect();
+    assert_eq!(names, ["restart of the API server, 2 times", "update"]);
+    let restart = &run["server_restart"];
+    let back_s = restart["back_s"].as_f64();
+    assert!(
+        back_s > Some(0.0) && restart["working_s"].as_f64() >= back_s,
+        "{restart}"
+    );
+    folder.said("verify out");
+}
+
+pub fn an_operator_of_files_alone_is_benched_run_checked_and_reported() {
+    let folder = folder_of("files-alone", STEPS);
     folder.said("lint ./widgets");
     folder.said(
         "bench --subject widgets.toml --subjects widgets/own --objects 0,10 --bursts-only \

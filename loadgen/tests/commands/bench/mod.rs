@@ -94,6 +94,7 @@ const REAL: &[Scenario] = scenarios![
     outside::a_control_plane_is_found_by_its_variable,
     real::requests_are_counted_in_runs_of_their_own,
     real::the_same_on_kine,
+    files_alone::the_api_server_is_restarted_by_a_step_of_the_workload,
     restarts::a_real_api_server_tells_what_a_restart_made_it_read,
 ];
 

@@ -48,7 +48,7 @@ pub fn trials() -> Vec<Trial> {
             let run = async |bed: &Bed| scenario(bed);
             shared.alone(run).map_err(Failed::from)
         };
-        Trial::test(format!("operator_pod::{name}"), run).with_ignored_flag(ignored)
+        crate::trial_of(&format!("operator_pod::{name}"), run, ignored)
     });
     trials.collect()
 }
