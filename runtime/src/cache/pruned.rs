@@ -88,7 +88,7 @@ impl<O: Operator> Cache for Pruned<O> {
             let mut shown = state.children.iter();
             is_past(known.kind, known.resource_version)
                 && shown.any(|shown| {
-                    shown.is_same(known) && shown.resource_version < known.resource_version
+                    shown.id() == known.id() && shown.resource_version < known.resource_version
                 })
         };
         known.children.iter().find(is_ahead).map(|known| known.kind)

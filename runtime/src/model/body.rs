@@ -50,16 +50,11 @@ impl Body {
     }
 
     /// Bytes that are held.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         let rest = self.rest.as_ref().map_or(0, |rest| {
             rest.labels.len() + rest.annotations.len() + rest.status.len()
         });
         self.spec.len() + rest
-    }
-
-    /// Whether nothing is held.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Its labels and its annotations.

@@ -8,6 +8,9 @@ use std::ops::{Deref, DerefMut};
 
 use crate::model::{ChildState, KindId, Triggers, Uid};
 
+/// A child of an owner: its kind and the hash of its place.
+pub type ChildId = (KindId, u32);
+
 /// A child, as the newest that was said of it shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenChild {
@@ -90,14 +93,9 @@ impl Content {
 }
 
 impl SeenChild {
-    /// Whether this is the same child, whatever object is in its place.
-    pub fn is(&self, kind: KindId, place_hash: u32) -> bool {
-        (self.kind, self.place_hash) == (kind, place_hash)
-    }
-
-    /// Whether both speak of the same child, whatever object is in its place.
-    pub fn is_same(&self, other: &Self) -> bool {
-        self.is(other.kind, other.place_hash)
+    /// Which child this is, whatever object is in its place.
+    pub fn id(&self) -> ChildId {
+        (self.kind, self.place_hash)
     }
 
     /// Takes over what was said of this child later. What is not newer changes nothing. `hold`: what becomes of the
@@ -223,9 +221,13 @@ impl SeenChildren {
     }
 
     /// One of them.
-    pub fn get_mut(&mut self, kind: KindId, place_hash: u32) -> Option<&mut SeenChild> {
-        let mut all = self.all.iter_mut();
-        all.find(|known| known.is(kind, place_hash))
+    pub fn get_mut(&mut self, id: ChildId) -> Option<&mut SeenChild> {
+        self.all.iter_mut().find(|known| known.id() == id)
+    }
+
+    /// Whether something is known of this one.
+    pub fn has(&self, id: ChildId) -> bool {
+        self.all.iter().any(|known| known.id() == id)
     }
 
     /// Keeps those of which this holds.
@@ -235,7 +237,7 @@ impl SeenChildren {
 
     /// Replaces what is known of a child: it was read, written or compared.
     pub fn record(&mut self, child: SeenChild) {
-        match self.get_mut(child.kind, child.place_hash) {
+        match self.get_mut(child.id()) {
             Some(known) => *known = child,
             None => {
                 self.all.reserve_exact(1);
@@ -251,7 +253,7 @@ impl SeenChildren {
         hold: &dyn Fn() -> Content,
     ) -> (Change, Triggers) {
         let none = Triggers::default();
-        if let Some(known) = self.get_mut(seen.kind, seen.place_hash) {
+        if let Some(known) = self.get_mut(seen.id()) {
             return match known.update(seen, hold) {
                 Change::Progress => (Change::Progress, Triggers::STATUS),
                 change => (change, none),

@@ -5,7 +5,7 @@
 //! conflict lasts; the conflict ends when the child is found as planned a while after that.
 //! Leaves to others: comparing and writing (`reconcile`).
 
-use crate::model::KindId;
+use crate::model::ChildId;
 
 /// How often a child is set back within [`WINDOW_MS`] before that is a field conflict.
 const LIMIT: u8 = 3;
@@ -15,9 +15,6 @@ const WINDOW_MS: u64 = 60_000;
 const FIRST_PAUSE_MS: u64 = 5_000;
 /// With the jitter of the queue, which adds up to half of it, 5 minutes.
 const LONGEST_PAUSE_MS: u64 = 200_000;
-
-/// A child of the owner: its kind and the hash of its place.
-pub type ChildId = (Option<KindId>, u32);
 
 /// The children of an owner that were set back lately.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,11 +43,6 @@ struct Conflict {
 }
 
 impl Corrections {
-    /// Whether nothing was set back lately.
-    pub fn is_empty(&self) -> bool {
-        self.children.is_empty()
-    }
-
     /// Whether the child is in a conflict and is not to be written yet.
     pub fn is_paused(&self, id: ChildId, now_ms: u64) -> bool {
         let child = self.children.iter().find(|child| child.id == id);
@@ -113,8 +105,8 @@ impl Corrections {
     }
 
     /// All children were compared at `now_ms` or later. A conflict that was due then and was not found to last is
-    /// over: the child is as planned, or not planned any more.
-    pub fn compared(&mut self, now_ms: u64) {
+    /// over: the child is as planned, or not planned any more. Whether something was set back lately.
+    pub fn compared(&mut self, now_ms: u64) -> bool {
         self.children.retain(|child| {
             let conflict = child.conflict.as_ref();
             conflict.is_none_or(|conflict| conflict.look_ms > now_ms)
@@ -122,6 +114,7 @@ impl Corrections {
         if self.conflicts().next().is_none() {
             self.told = false;
         }
+        !self.children.is_empty()
     }
 
     fn conflicts(&self) -> impl Iterator<Item = &Conflict> {
@@ -155,8 +148,9 @@ impl Conflict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::KindId;
 
-    const WEB: ChildId = (None, 7);
+    const WEB: ChildId = (KindId::OWNER, 7);
 
     fn permit(corrections: &mut Corrections, now_ms: u64) -> bool {
         let permitted = corrections.permit(WEB, now_ms, || "replicas".to_owned());
@@ -179,7 +173,10 @@ mod tests {
         assert_eq!(corrections.conflict(12_000), Some(("replicas", 5_000)));
         assert!(corrections.is_paused(WEB, 16_999) && !corrections.are_due(16_999));
         assert!(!corrections.is_paused(WEB, 17_000) && corrections.are_due(17_000));
-        assert!(!corrections.is_paused((None, 8), 12_000), "another child");
+        assert!(
+            !corrections.is_paused((KindId::OWNER, 8), 12_000),
+            "another child"
+        );
     }
 
     #[test]
@@ -216,8 +213,8 @@ mod tests {
             corrections.conflict(4_999).is_some(),
             "it was not looked at"
         );
-        corrections.compared(5_000);
-        assert!(corrections.is_empty() && corrections.conflict(5_000).is_none());
+        let any = corrections.compared(5_000);
+        assert!(!any && corrections.conflict(5_000).is_none());
         for _ in 0..=LIMIT {
             permit(&mut corrections, 60_000);
         }

@@ -24,8 +24,10 @@ mod uid;
 mod versions;
 
 pub use crate::model::body::Body;
-pub use crate::model::child::{Change, ChildEvent, Content, LastApplied, SeenChild, SeenChildren};
-pub use crate::model::corrections::{ChildId, Corrections};
+pub use crate::model::child::{
+    Change, ChildEvent, ChildId, Content, LastApplied, SeenChild, SeenChildren,
+};
+pub use crate::model::corrections::Corrections;
 pub use crate::model::key::ObjectKey;
 pub use crate::model::kind_id::KindId;
 pub use crate::model::label::owner_label_value;

@@ -94,10 +94,6 @@ pub(crate) struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 pub struct Labels<'a>(#[serde(borrow)] Option<&'a RawValue>);
 
 impl Labels<'_> {
-    pub(crate) fn get(&self, label: &str) -> Option<String> {
-        self.value().get(label)?.as_str().map(str::to_owned)
-    }
-
     /// Digest of them, see [`add_label`]; 0 also for what are no labels.
     fn digest(&self) -> u32 {
         struct Sum;
@@ -176,7 +172,7 @@ impl PartialMetadata<'_> {
 
     /// The value of a label.
     pub fn label(&self, label: &str) -> Option<String> {
-        self.labels.get(label)
+        self.labels.value().get(label)?.as_str().map(str::to_owned)
     }
 }
 

@@ -190,6 +190,12 @@ impl OwnerObject {
         self.finalizers = newer.finalizers;
     }
 
+    /// Whether this shows another spec, other labels or annotations, or that it is being deleted.
+    pub fn is_changed(&self, newer: &Self) -> bool {
+        let shown = |object: &Self| (object.generation, object.deleting, object.marks);
+        shown(self) != shown(newer)
+    }
+
     /// Whether another client has written since and its status may be another now. Metadata do not tell.
     pub fn may_be_overwritten(&self, newer: &Self) -> bool {
         newer.resource_version > self.newest_version()
@@ -291,7 +297,7 @@ impl OwnerState {
         let is_gone = |known: &&SeenChild| {
             let page = revisions.get(known.kind.index()).copied();
             page.is_some_and(|page| known.resource_version <= page)
-                && !rows.iter().any(|row| row.is_same(known))
+                && !rows.iter().any(|row| row.id() == known.id())
         };
         let gone = self.children.iter().filter(is_gone);
         let gone = gone.map(|known| SeenChild {

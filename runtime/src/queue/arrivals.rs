@@ -79,7 +79,7 @@ impl Arrivals {
             return;
         }
         let mut known = self.children.iter_mut();
-        match known.find(|known| known.child.is_same(&event.child)) {
+        match known.find(|known| known.child.id() == event.child.id()) {
             Some(known) if known.child.resource_version < event.child.resource_version => {
                 known.owner_uid = event.owner_uid;
                 // Also what came between counts: it is read.
@@ -138,9 +138,7 @@ impl Arrivals {
         if shown.object.uid != owner.object.uid {
             return Meanwhile::Recreated(shown);
         }
-        let changed = shown.object.generation != owner.object.generation
-            || shown.object.deleting != owner.object.deleting
-            || shown.object.marks != owner.object.marks;
+        let changed = owner.object.is_changed(&shown.object);
         let is_marked_anew = owner.object.is_marked_anew(&shown.object);
         let may_be_overwritten = owner.object.may_be_overwritten(&shown.object);
         let comparison = shown.object.comparison();

@@ -4,7 +4,6 @@
 //! only what a plan may say is left. Leaves to others: what a difference is (`fields`), what is done about it
 //! (`children`).
 
-use std::borrow::Cow;
 use std::fmt;
 
 use base64::Engine;
@@ -14,12 +13,12 @@ use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::api::{Child, MANAGED_BY_LABEL, Operator, is_labelled, may_be_labelled};
+use crate::api::{Child, MANAGED_BY_LABEL, Operator, is_labelled, kind_index, may_be_labelled};
 use crate::http::paths::place_labels;
 use crate::model::{
-    ChildState, Content, KindId, Labels, LastApplied, Meta, ObjectKey, PartialMetadata,
-    PartialObject, SeenChild, Uid, decoded, hash64, more64, owner_label_value, place_hash,
-    sealed_uid, uid_in,
+    ChildId, ChildState, Content, KindId, Labels, LastApplied, Meta, ObjectKey, PartialMetadata,
+    SeenChild, SeenChildren, Text, Uid, decoded, hash64, more64, owner_label_value, place_hash,
+    refusal, sealed_uid, uid_in,
 };
 use crate::reconcile::fields::{Found, Mark, Planned, copy_of};
 
@@ -44,6 +43,8 @@ pub struct Actual {
     /// How many owner references it has, those of others among them.
     pub references: usize,
     pub state: ChildState,
+    /// The words with which its pods are refused.
+    pub refusal: Option<String>,
     /// Digest of its labels, its annotations and its controller.
     pub marks: u32,
     /// Labels, annotations and everything outside `metadata` and `status`, without the mark of its plan.
@@ -57,14 +58,15 @@ pub struct Actual {
 }
 
 impl Actual {
-    /// Decodes a child of the field manager `manager`, whose annotation `mark` says which plan it was written from.
+    /// Decodes a child of `O`, whose annotation `mark` says which plan it was written from. It may bear the uid of its owner
+    /// as a label.
     ///
     /// # Errors
     /// The JSON is not an object of the API.
-    pub fn decode(
+    pub fn of<O: Operator>(
         raw: &str,
         declared: &[&str],
-        (manager, mark): (&str, &str),
+        mark: &str,
     ) -> Result<Self, serde_json::Error> {
         let Wire {
             metadata,
@@ -73,6 +75,12 @@ impl Actual {
         } = serde_json::from_str(raw)?;
         let [labels, annotations] = [&metadata.labels, &metadata.annotations].map(Labels::value);
         let marks = metadata.marks();
+        let controller = metadata.controller();
+        let mut owner = controller.map(|reference| reference.uid);
+        if may_be_labelled::<O>() && owner.is_none() {
+            let [_, uid] = place_labels::<O>();
+            owner = labels[uid].as_str().and_then(uid_in);
+        }
         let mut planable = Map::new();
         planable.insert("labels".to_owned(), labels);
         let mut plan = None;
@@ -83,49 +91,36 @@ impl Actual {
             planable.insert("annotations".to_owned(), annotations.into());
         }
         rest.insert("metadata".to_owned(), planable.into());
-        let controller = metadata.controller();
         let managed = metadata.managed_fields.map(RawValue::get);
         let marked = managed.filter(|_| plan.is_some());
+        let state = ChildState::read(metadata.generation, status, declared);
         Ok(Self {
             key: metadata.key(),
             uid: metadata.uid,
             resource_version: metadata.resource_version,
             deleting: metadata.deleting(),
-            owner: controller.map(|reference| reference.uid),
+            owner,
             owner_text: controller
                 .map(|reference| format!("{} {:?}", reference.kind, reference.name)),
             owner_group: controller.map(|reference| reference.group().into()),
             references: metadata.owner_references.len(),
-            state: ChildState::read(metadata.generation, status, declared),
+            refusal: status.filter(|_| state.refused).and_then(refusal),
+            state,
             marks,
             value: Value::Object(rest),
             mark: plan.and_then(|text| Mark::parse(text.as_str()?)),
-            copy: marked.and_then(|json| copy_of(json, manager, mark)),
+            copy: marked.and_then(|json| copy_of(json, O::NAME, mark)),
             managed: managed.map(Into::into),
         })
     }
 
-    /// The same of a child of `O`, which may bear the uid of its owner as a label.
-    ///
-    /// # Errors
-    /// The JSON is not an object of the API.
-    pub fn of<O: Operator>(
-        raw: &str,
-        declared: &[&str],
-        mark: &str,
-    ) -> Result<Self, serde_json::Error> {
-        let mut actual = Self::decode(raw, declared, (O::NAME, mark))?;
-        if may_be_labelled::<O>() && actual.owner.is_none() {
-            let [_, uid] = place_labels::<O>();
-            let uid = actual.value["metadata"]["labels"][uid].as_str();
-            actual.owner = uid.and_then(uid_in);
-        }
-        Ok(actual)
+    /// Which object this is, and as of when.
+    pub(crate) fn version(&self) -> (Uid, u64) {
+        (self.uid, self.resource_version)
     }
 
-    /// What is known of it, a child of `kind` in this place, once it was compared or written; with `body` where it satisfies
-    /// that.
-    pub(crate) fn seen(&self, kind: KindId, place_hash: u32, body: Option<&Value>) -> SeenChild {
+    /// What is known of it, the child `id`.
+    pub(crate) fn seen(&self, (kind, place_hash): ChildId, content: Content) -> SeenChild {
         SeenChild {
             kind,
             place_hash,
@@ -133,7 +128,7 @@ impl Actual {
             resource_version: self.resource_version,
             state: self.state.clone(),
             marks: self.marks,
-            content: Content::Recorded(body.map(|body| last_applied(self.uid, body))),
+            content,
         }
     }
 
@@ -162,44 +157,6 @@ impl Actual {
     }
 }
 
-/// A child that was just made: as planned, nobody's copy, and without a status.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Made {
-    uid: Uid,
-    resource_version: u64,
-    generation: i64,
-    marks: u32,
-}
-
-impl Made {
-    /// Decodes its metadata.
-    ///
-    /// # Errors
-    /// The answer is not an object of the API.
-    pub(crate) fn decode(answer: &[u8]) -> Result<Self, serde_json::Error> {
-        let PartialObject { metadata, .. } = decoded(answer)?;
-        Ok(Self {
-            uid: metadata.uid,
-            resource_version: metadata.resource_version,
-            generation: metadata.generation,
-            marks: metadata.marks(),
-        })
-    }
-
-    /// As [`Actual::seen`].
-    pub(crate) fn seen(&self, kind: KindId, place_hash: u32, body: Option<&Value>) -> SeenChild {
-        SeenChild {
-            kind,
-            place_hash,
-            uid_hash: self.uid.short(),
-            resource_version: self.resource_version,
-            state: ChildState::read(self.generation, None, &[]),
-            marks: self.marks,
-            content: Content::Recorded(body.map(|body| last_applied(self.uid, body))),
-        }
-    }
-}
-
 /// What an [`Actual`] needs of an object, in one pass. (`#[serde(flatten)]` would first collect the whole
 /// object.)
 struct Wire<'a> {
@@ -218,7 +175,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Wire<'a> {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Wire<'de>, A::Error> {
                 let (mut metadata, mut status, mut rest) = (None, None, Map::new());
-                while let Some(Key(key)) = map.next_key()? {
+                while let Some(Text(key)) = map.next_key()? {
                     match &*key {
                         "metadata" => metadata = Some(map.next_value()?),
                         "status" => status = map.next_value::<Option<&RawValue>>()?,
@@ -236,10 +193,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Wire<'a> {
         deserializer.deserialize_map(Object)
     }
 }
-
-/// A JSON key, borrowed where it holds no escape.
-#[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// A child's body as it is compared and written: with the labels that make it that of `owner`, without what is not for a
 /// plan to say (the type, the name, the status), and with `stringData` of a Secret as the `data` that the
@@ -288,6 +241,18 @@ fn encode_string_data(secret: &mut Map<String, Value>) {
             other => (key, other),
         }));
     }
+}
+
+/// Which child this is. Of a child beside its owner, no namespace is named, and no plan has one of a kind that is not declared.
+pub(crate) fn child_id<O: Operator>(child: &Child) -> ChildId {
+    let kind = kind_index(O::KINDS, &child.kind).unwrap_or(KindId::OWNER);
+    let namespace = child.namespace.as_deref().unwrap_or_default();
+    (kind, place_hash("", namespace, &child.name))
+}
+
+/// Whether nothing is known of a child that is to exist.
+pub(crate) fn is_unknown<O: Operator>(children: &SeenChildren, child: &Child) -> bool {
+    child.body.is_some() && !children.has(child_id::<O>(child))
 }
 
 /// The digest of `body`, which a child satisfies; the next planned body is compared with it.
@@ -388,11 +353,8 @@ mod tests {
 
     #[test]
     fn of_a_child_everything_that_a_plan_may_say_is_kept() -> Result<(), serde_json::Error> {
-        let actual = Actual::decode(
-            &deployment().to_string(),
-            DEPLOYMENT.status,
-            ("sites", "x/plan"),
-        )?;
+        let json = deployment().to_string();
+        let actual = Actual::of::<Sites>(&json, DEPLOYMENT.status, "x/plan")?;
         assert_eq!(
             actual.value,
             json!({"metadata": {"labels": {"a": "b"}, "annotations": {"x": "y"}}, "spec": {"replicas": 2}})
@@ -407,7 +369,7 @@ mod tests {
         );
         assert_eq!(actual.owner_text.as_deref(), Some("Site \"web\""));
         assert_eq!(actual.owner_group.as_deref(), Some("example.com"));
-        assert!(Actual::decode("{\"spec\":{}}", DEPLOYMENT.status, ("sites", "x/plan")).is_err());
+        assert!(Actual::of::<Sites>("{\"spec\":{}}", DEPLOYMENT.status, "x/plan").is_err());
         Ok(())
     }
 
@@ -416,7 +378,7 @@ mod tests {
     {
         let mut object = deployment();
         object["metadata"]["annotations"]["x/plan"] = "abc-3".into();
-        let actual = Actual::decode(&object.to_string(), DEPLOYMENT.status, ("sites", "x/plan"))?;
+        let actual = Actual::of::<Sites>(&object.to_string(), DEPLOYMENT.status, "x/plan")?;
         let found = actual.found();
         assert_eq!(found.value["metadata"]["annotations"], json!({"x": "y"}));
         assert_eq!(found.mark, Mark::parse("abc-3"));

@@ -88,14 +88,14 @@ impl ChildNames {
     pub(crate) fn unplanned<O: Operator>(&self, owner: &ObjectKey, plan: &[Child]) -> Vec<Child> {
         let (namespace, owner) = owner.parts();
         let mut unplanned = Vec::new();
-        for (names, kind) in self.lock().iter().zip(O::KINDS) {
+        let kinds = KindId::children(O::KINDS.len()).zip(O::KINDS);
+        for (names, (id, kind)) in self.lock().iter().zip(kinds) {
             let Names::Patterns(patterns) = names else {
                 continue;
             };
             for (before, after) in patterns {
                 let name = [&**before, owner, &**after].concat();
-                let of_kind = kind_index(O::KINDS, kind);
-                if !is_planned::<O>(plan, of_kind, namespace, (namespace, &name)) {
+                if !is_planned::<O>(plan, id, namespace, (namespace, &name)) {
                     unplanned.push(Child::absent(*kind, name));
                 }
             }
@@ -123,12 +123,13 @@ impl ChildNames {
 /// Whether the plan of an owner in the namespace `of_owner` speaks of the child, as one that exists or as one that is absent.
 pub(crate) fn is_planned<O: Operator>(
     plan: &[Child],
-    kind: Option<KindId>,
+    kind: KindId,
     of_owner: &str,
     place: (&str, &str),
 ) -> bool {
-    plan.iter()
-        .any(|child| child.is_at(of_owner, place) && kind_index(O::KINDS, &child.kind) == kind)
+    plan.iter().any(|child| {
+        child.is_at(of_owner, place) && kind_index(O::KINDS, &child.kind) == Some(kind)
+    })
 }
 
 /// What stands before and after the owner's name in that of a child.

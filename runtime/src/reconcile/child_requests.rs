@@ -28,66 +28,30 @@
 //! POST is the default ([`Writes`]). The operator holds one body and one answer at a time either way; its
 //! memory was not measured separately.
 
-use std::marker::PhantomData;
-use std::sync::Arc;
-
 use http::Method;
+use serde::de::Error;
 use serde_json::{Map, Value, json};
 
-use crate::api::{Child, Kind, Operator, Owner, Writes, is_labelled, mark_annotation};
+use crate::api::{Child, Kind, Operator, Owner, Writes, is_labelled};
 use crate::http::paths::Paths;
 use crate::http::permission;
 use crate::http::permission::Permission;
-use crate::http::request::{Api, ApiError, METADATA, OBJECT_BYTES, Request};
+use crate::http::request::{ApiError, METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
-use crate::model::{KindId, PartialObject, Uid, decoded};
-use crate::reconcile::child::{Actual, Made};
+use crate::model::{
+    ChildState, Content, KindId, PartialObject, Retention, SeenChild, Uid, decoded,
+};
+use crate::reconcile::child::{Actual, child_id, last_applied};
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::fields::{Correction, Created, Mark, Planned};
-use crate::reconcile::{APPLY_PATCH, JSON, MERGE_PATCH, failure, whole};
+use crate::reconcile::{APPLY_PATCH, JSON, MERGE_PATCH, Reconciler, failure, write};
 
 /// A resourceVersion that no object has: an apply with it only creates.
 const NEVER: u64 = 1;
 
-/// Sends the requests about children.
-pub(super) struct ChildRequests<O> {
-    pub(super) api: Api,
-    pub(super) paths: Arc<Paths>,
-    /// The annotation on a child that names its plan.
-    mark: String,
-    operator: PhantomData<fn() -> O>,
-}
-
-/// How the server took a patch.
-pub(super) enum Patched {
-    Done(Actual),
-    /// It refuses what the child would be.
-    Invalid(Interrupt),
-}
-
-impl Patched {
-    /// # Errors
-    /// The server has refused it.
-    pub(super) fn done(self) -> Result<Actual, Interrupt> {
-        match self {
-            Self::Done(actual) => Ok(actual),
-            Self::Invalid(refusal) => Err(refusal),
-        }
-    }
-}
-
-impl<O: Operator> ChildRequests<O> {
-    pub(super) fn new(api: Api, paths: Arc<Paths>) -> Self {
-        Self {
-            api,
-            paths,
-            mark: mark_annotation::<O>(),
-            operator: PhantomData,
-        }
-    }
-
+impl<O: Operator> Reconciler<O> {
     /// The child as it is now.
-    pub(super) async fn read(
+    pub(super) async fn read_child(
         &self,
         owner: &Owner<O>,
         child: &Child,
@@ -102,13 +66,13 @@ impl<O: Operator> ChildRequests<O> {
         }
     }
 
-    /// Creates the child. `None`: there is one already.
-    pub(super) async fn create(
+    /// Creates the child, and says what is known of it then. `None`: there is one already.
+    pub(super) async fn create_child(
         &self,
         owner: &Owner<O>,
         child: &Child,
         planned: &Planned<'_>,
-    ) -> Result<Option<Made>, Interrupt> {
+    ) -> Result<Option<SeenChild>, Interrupt> {
         let body = planned.body;
         let mut head = self.head(owner, child, body, planned.mark);
         let (path, how);
@@ -124,14 +88,24 @@ impl<O: Operator> ChildRequests<O> {
             }
         }
         let object = Created { head: &head, body };
-        let mut request = whole(how.0, &path, Some((how.1, &object)));
+        let mut request = write(how.0, &path, (how.1, &object));
         // A new object has no status: its metadata are all that is recorded.
         request.accept = METADATA;
         match self.api.call(Verb::Create, request, OBJECT_BYTES).await {
-            Ok(answer) => Made::decode(&answer).map(Some).map_err(|error| {
-                let error = ApiError::undecodable(&error);
-                failure::asked(error, "read", child.kind.kind, &child.name)
-            }),
+            Ok(answer) => {
+                let PartialObject { metadata, .. } = decoded(&answer)
+                    .map_err(|error| undecodable(&error, &child.kind, &child.name))?;
+                let (kind, place_hash) = child_id::<O>(child);
+                Ok(Some(SeenChild {
+                    kind,
+                    place_hash,
+                    uid_hash: metadata.uid.short(),
+                    resource_version: metadata.resource_version,
+                    state: ChildState::read(metadata.generation, None, &[]),
+                    marks: metadata.marks(),
+                    content: self.satisfied(metadata.uid, body),
+                }))
+            }
             // An apply with that resourceVersion conflicts with an object that exists.
             Err(error)
                 if error.is("AlreadyExists")
@@ -147,15 +121,15 @@ impl<O: Operator> ChildRequests<O> {
     }
 
     /// Makes of a child that is ours what `correction` says, if its uid and resourceVersion are still those that are
-    /// known.
-    pub(super) async fn patch(
+    /// known. The error within: the server refuses what the child would be.
+    pub(super) async fn patch_child(
         &self,
         owner: &Owner<O>,
         child: &Child,
         planned: &Planned<'_>,
         (uid, resource_version): (Uid, u64),
         correction: &Correction,
-    ) -> Result<Patched, Interrupt> {
+    ) -> Result<Result<Actual, Interrupt>, Interrupt> {
         let mut path = self.write_path(owner, child, &child.name);
         let version = |metadata: &mut Map<String, Value>| {
             metadata.insert("uid".to_owned(), uid.to_string().into());
@@ -170,7 +144,7 @@ impl<O: Operator> ChildRequests<O> {
                 within(&mut head, "metadata", version);
                 let body = planned.body;
                 let object = Created { head: &head, body };
-                whole(Method::PATCH, &path, Some((APPLY_PATCH, &object)))
+                write(Method::PATCH, &path, (APPLY_PATCH, &object))
             }
             Writes::Patch | Writes::Apply => {
                 let mut patch = correction.patch.clone();
@@ -183,11 +157,11 @@ impl<O: Operator> ChildRequests<O> {
                         self.set_mark(metadata, correction.mark);
                     }
                 });
-                whole(Method::PATCH, &path, Some((MERGE_PATCH, &patch)))
+                write(Method::PATCH, &path, (MERGE_PATCH, &patch))
             }
         };
         match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
-            Ok(answer) => self.decode(&answer, &child.kind).map(Patched::Done),
+            Ok(answer) => self.decode(&answer, &child.kind).map(Ok),
             Err(error) if matches!(error.code(), Some(404 | 409)) || is_of_another(&error) => {
                 Err(Interrupt::Again)
             }
@@ -195,7 +169,7 @@ impl<O: Operator> ChildRequests<O> {
                 let is_invalid = error.code() == Some(422);
                 let failed = failure::not_written(error, "patch", child.kind.kind, &child.name);
                 match is_invalid {
-                    true => Ok(Patched::Invalid(failed)),
+                    true => Ok(Err(failed)),
                     false => Err(failed),
                 }
             }
@@ -203,12 +177,11 @@ impl<O: Operator> ChildRequests<O> {
     }
 
     /// Deletes exactly the object that was read, of an owner in the namespace `of_owner`; true when a finalizer keeps it.
-    pub(super) async fn delete(
+    pub(super) async fn delete_child(
         &self,
         of_owner: &str,
         child: &Child,
-        uid: Uid,
-        resource_version: u64,
+        (uid, resource_version): (Uid, u64),
     ) -> Result<bool, Interrupt> {
         let options = json!({
             "kind": "DeleteOptions",
@@ -218,7 +191,7 @@ impl<O: Operator> ChildRequests<O> {
         });
         let namespace = child.namespace_of(of_owner);
         let path = Paths::child_path(&child.kind, namespace, &child.name);
-        let mut request = whole(Method::DELETE, &path, Some((JSON, &options)));
+        let mut request = write(Method::DELETE, &path, (JSON, &options));
         request.accept = METADATA;
         match self.api.call(Verb::Delete, request, OBJECT_BYTES).await {
             // A `Status` when it is gone at once, the object when it is not.
@@ -285,17 +258,15 @@ impl<O: Operator> ChildRequests<O> {
 
     pub(super) fn decode(&self, answer: &[u8], kind: &Kind) -> Result<Actual, Interrupt> {
         std::str::from_utf8(answer)
-            .map_err(|error| ApiError::Undecodable(error.to_string().into()))
-            .and_then(|text| {
-                Actual::of::<O>(text, kind.status, &self.mark)
-                    .map_err(|error| ApiError::undecodable(&error))
-            })
-            .map_err(|error| failure::asked(error, "read", kind.kind, ""))
+            .map_err(serde_json::Error::custom)
+            .and_then(|text| Actual::of::<O>(text, kind.status, &self.mark))
+            .map_err(|error| undecodable(&error, kind, ""))
     }
 
-    /// What an event showed of a child; `None` if that cannot be read.
-    pub(super) fn shown(&self, json: &str, kind: &Kind) -> Option<Actual> {
-        Actual::of::<O>(json, kind.status, &self.mark).ok()
+    /// How the content is known of a child that satisfies `body`, whose digest a cache keeps.
+    pub(super) fn satisfied(&self, uid: Uid, body: &Value) -> Content {
+        let is_kept = self.retention == Retention::Specs;
+        Content::Recorded(is_kept.then(|| last_applied(uid, body)))
     }
 
     pub(super) fn write_path(&self, owner: &Owner<O>, child: &Child, name: &str) -> String {
@@ -316,6 +287,11 @@ impl<O: Operator> ChildRequests<O> {
         self.api.report_missing(permission);
         interrupt
     }
+}
+
+/// An answer about a child that cannot be decoded.
+fn undecodable(error: &serde_json::Error, kind: &Kind, name: &str) -> Interrupt {
+    failure::asked(ApiError::undecodable(error), "read", kind.kind, name)
 }
 
 /// Whether a patch named the uid of an object that is there no longer: another one of that name is. kube-apiserver

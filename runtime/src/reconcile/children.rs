@@ -14,59 +14,49 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::api::{Child, Operator, Owner, OwnerStatus, Status};
-use crate::model::{
-    ChildState, Content, KindId, OwnerState, Retention, SeenChild, Triggers, Uid, millis,
-};
-use crate::reconcile::Reconciler;
+use crate::model::{ChildState, Content, Retention, SeenChild, Triggers, Uid};
+use crate::reconcile::Task;
 use crate::reconcile::child;
-use crate::reconcile::child::{Actual, planned_body};
-use crate::reconcile::child_records::{forget, id, is_unknown, seen_of};
-use crate::reconcile::child_requests::Patched;
+use crate::reconcile::child::{Actual, child_id, is_unknown, planned_body};
 use crate::reconcile::failure;
 use crate::reconcile::failure::Interrupt;
-use crate::reconcile::fields::{Correction, Mark, Others, Planned, correct};
+use crate::reconcile::fields::{Correction, Others, Planned, correct};
 use crate::reconcile::ownership::{Claim, claim};
 
 /// How long something that is being deleted is waited for before it is read again.
 pub(super) const TERMINATING: Duration = Duration::from_secs(1);
 
-impl<O: Operator> Reconciler<O> {
-    /// Milliseconds since the start.
-    pub(super) fn now_ms(&self) -> u64 {
-        millis(self.started.elapsed())
-    }
-
+impl<O: Operator> Task<'_, O> {
     /// Brings one child to the plan. `fresh`: the owner was never reconciled, so that no child of ours can exist
     /// and a POST finds out at once.
     pub(super) async fn ensure_child(
-        &self,
+        &mut self,
         owner: &Owner<O>,
-        state: &mut OwnerState,
         mut child: Child,
         fresh: bool,
     ) -> Result<(), Interrupt> {
         let planned = child.body.take();
-        let child = &child;
-        let kept = self.retains(state);
-        let complete = kept && state.children.complete;
-        let seen = seen_of::<O>(state, child);
+        let (child, id) = (&child, child_id::<O>(&child));
+        let kept = self.retains();
+        let complete = kept && self.state.children.complete;
+        let seen = self.state.children.get_mut(id);
         let missing = match &seen {
             Some(seen) => seen.content == Content::Gone,
             None => fresh || complete,
         };
         let Some(body) = planned else {
-            if !missing && self.delete_retained(owner, state, child).await?.is_none() {
-                self.delete_actual(owner, state, child).await?;
+            if !missing {
+                self.delete_owned(owner, child).await?;
             }
-            forget::<O>(state, child);
+            self.forget(child);
             return Ok(());
         };
-        let corrections = state.work.corrections.as_deref();
-        let paused = corrections.is_some_and(|all| all.is_paused(id::<O>(child), self.now_ms()));
+        let corrections = self.state.work.corrections.as_deref();
+        let paused = corrections.is_some_and(|all| all.is_paused(id, self.shared.now_ms()));
         if paused
             && !missing
-            && !state.work.triggers.has(Triggers::SPEC)
-            && let Some(seen) = seen_of::<O>(state, child)
+            && !self.state.work.triggers.has(Triggers::SPEC)
+            && let Some(seen) = self.state.children.get_mut(id)
         {
             // It is looked at when the pause is over.
             seen.content = Content::Recorded(None);
@@ -74,251 +64,212 @@ impl<O: Operator> Reconciler<O> {
         }
         let body = planned_body::<O>(child, body, &owner.meta);
         if kept
-            && let Some(seen) = seen_of::<O>(state, child)
+            && let Some(seen) = self.state.children.get_mut(id)
             && let Some(applied) = seen.content.last_applied()
             && applied.body_digest == child::digest(&body)
         {
             return Ok(());
         }
-        if !missing && let Some(actual) = self.actual_of(owner, state, child).await? {
-            return self.align(owner, state, child, &body, actual).await;
+        if !missing && let Some(actual) = self.actual_of(owner, child).await? {
+            return self.align(owner, child, &body, actual).await;
         }
-        forget::<O>(state, child);
-        self.create(owner, state, child, &body).await
+        self.forget(child);
+        self.create(owner, child, &body).await
     }
 
     /// Brings the children that are to be looked at to the plan, and leaves the others alone: nothing says that
     /// they changed. Returns whether one was among them whose status the plan looks at, so that the status may change.
     pub(super) async fn ensure_pending(
-        &self,
+        &mut self,
         owner: &Owner<O>,
-        state: &mut OwnerState,
         children: &[Child],
     ) -> Result<bool, Interrupt> {
         let mut status_seen = false;
         for child in children {
-            if seen_of::<O>(state, child).is_some_and(|seen| seen.content.is_pending()) {
+            let seen = self.state.children.get_mut(child_id::<O>(child));
+            if seen.is_some_and(|seen| seen.content.is_pending()) {
                 status_seen |= child.kind.has_status();
-                self.ensure_child(owner, state, child.clone(), false)
-                    .await?;
+                self.ensure_child(owner, child.clone(), false).await?;
             }
         }
         if !status_seen {
             return Ok(false);
         }
         for child in children {
-            if !is_unknown::<O>(state, child) {
+            if !is_unknown::<O>(&self.state.children, child) {
                 continue;
             }
-            match id::<O>(child) {
-                (Some(_), _) if child.kind.has_status() => {
-                    self.ensure_child(owner, state, child.clone(), false)
-                        .await?;
-                }
-                // To a plan such a child only exists, and a ready owner has it.
-                (Some(kind), place_hash) => state.children.record(SeenChild {
-                    kind,
-                    place_hash,
-                    uid_hash: 0,
-                    resource_version: 0,
-                    state: ChildState::default(),
-                    marks: 0,
-                    content: Content::Recorded(None),
-                }),
-                (None, _) => {}
+            if child.kind.has_status() {
+                self.ensure_child(owner, child.clone(), false).await?;
+                continue;
             }
+            // To a plan such a child only exists, and a ready owner has it.
+            let (kind, place_hash) = child_id::<O>(child);
+            self.state.children.record(SeenChild {
+                kind,
+                place_hash,
+                uid_hash: 0,
+                resource_version: 0,
+                state: ChildState::default(),
+                marks: 0,
+                content: Content::Recorded(None),
+            });
         }
         Ok(true)
     }
 
     /// Deletes one child if it is ours; true while it still exists.
     pub(super) async fn delete_owned(
-        &self,
+        &mut self,
         owner: &Owner<O>,
-        state: &mut OwnerState,
         child: &Child,
     ) -> Result<bool, Interrupt> {
-        if let Some(still_exists) = self.delete_retained(owner, state, child).await? {
-            return Ok(still_exists);
-        }
+        let (id, namespace) = (child_id::<O>(child), self.key.namespace());
+        let (retains, children) = (self.retains(), &mut self.state.children);
         // One that is planned is there: a list by label does not show it where somebody changed its label.
-        let is_retained = self.retains(state) && state.children.complete && child.body.is_none();
-        if is_retained && seen_of::<O>(state, child).is_none() {
+        if retains && children.complete && child.body.is_none() && !children.has(id) {
             return Ok(false);
         }
-        let actual = self.requests.read(owner, child).await?;
-        let Some(actual) = actual.filter(|actual| actual.owner == Some(owner.meta.uid)) else {
-            return Ok(false);
-        };
-        if actual.deleting {
-            return Ok(true);
+        if retains
+            && let Some(seen) = children.get_mut(id)
+            && let Some(uid) = seen.content.last_applied().map(|applied| applied.uid)
+        {
+            // Only once: a child that still exists is read from then on.
+            seen.content = Content::Unread;
+            let version = (uid, seen.resource_version);
+            return self.shared.delete_child(namespace, child, version).await;
         }
-        self.requests
-            .delete(
-                &owner.meta.namespace,
-                child,
-                actual.uid,
-                actual.resource_version,
-            )
-            .await
+        match self.actual_of(owner, child).await? {
+            Some(actual) if actual.owner == Some(owner.meta.uid) => match actual.deleting {
+                true => Ok(true),
+                false => {
+                    let version = actual.version();
+                    self.shared.delete_child(namespace, child, version).await
+                }
+            },
+            _ => Ok(false),
+        }
     }
 
     /// Whether what a cache retains of the children holds.
-    fn retains(&self, state: &OwnerState) -> bool {
-        self.retention == Retention::Specs && !state.work.triggers.has(Triggers::READ)
-    }
-
-    /// Deletes a child by what is retained of it; `None` where nothing is. True while it still exists.
-    async fn delete_retained(
-        &self,
-        owner: &Owner<O>,
-        state: &mut OwnerState,
-        child: &Child,
-    ) -> Result<Option<bool>, Interrupt> {
-        let retains = self.retains(state);
-        let seen = seen_of::<O>(state, child).filter(|_| retains);
-        let Some((seen, uid)) = seen.and_then(|seen| {
-            let uid = seen.content.last_applied()?.uid;
-            Some((seen, uid))
-        }) else {
-            return Ok(None);
-        };
-        // Only once: a child that still exists is read from then on.
-        seen.content = Content::Unread;
-        let (namespace, version) = (&owner.meta.namespace, seen.resource_version);
-        let deleted = self.requests.delete(namespace, child, uid, version).await;
-        deleted.map(Some)
+    pub(super) fn retains(&self) -> bool {
+        self.shared.retention == Retention::Specs && !self.state.work.triggers.has(Triggers::READ)
     }
 
     async fn create(
-        &self,
+        &mut self,
         owner: &Owner<O>,
-        state: &mut OwnerState,
         child: &Child,
         body: &Value,
     ) -> Result<(), Interrupt> {
         // Until it is answered the child may be there, and nothing that is retained says so.
-        let triggers = state.work.triggers;
-        state.work.triggers = triggers.with(Triggers::READ);
+        let triggers = self.state.work.triggers;
+        self.state.work.triggers = triggers.with(Triggers::READ);
         let planned = child::planned::<O>(body, child.immutable, true);
-        let made = self.requests.create(owner, child, &planned).await;
+        let made = self.shared.create_child(owner, child, &planned).await;
         if made.as_ref().err().is_none_or(Interrupt::is_refusal) {
-            state.work.triggers = triggers;
+            self.state.work.triggers = triggers;
         }
         if let Some(made) = made? {
-            self.record_as(state, child, Some(body), |kind, place_hash, body| {
-                made.seen(kind, place_hash, body)
-            });
+            self.state.children.record(made);
             return Ok(());
         }
-        match self.requests.read(owner, child).await? {
-            Some(actual) => self.align(owner, state, child, body, actual).await,
+        match self.shared.read_child(owner, child).await? {
+            Some(actual) => self.align(owner, child, body, actual).await,
             None => Err(Interrupt::Again),
         }
     }
 
     /// Brings an existing child to its plan, if it is ours.
     async fn align(
-        &self,
+        &mut self,
         owner: &Owner<O>,
-        state: &mut OwnerState,
         child: &Child,
         body: &Value,
         actual: Actual,
     ) -> Result<(), Interrupt> {
-        let actual = match claim(&self.paths, owner, child, &actual)? {
+        let (shared, id) = (self.shared, child_id::<O>(child));
+        let actual = match claim(&shared.paths, owner, child, &actual)? {
             Claim::Ours => actual,
-            Claim::Orphan => self.requests.adopt(owner, child, &actual).await?,
+            Claim::Orphan => shared.adopt(owner, child, &actual).await?,
         };
+        let state = &mut self.state;
         let spec = state.work.triggers.has(Triggers::SPEC);
         let planned = child::planned::<O>(body, child.immutable, spec && Status::<O>::OBSERVES);
         let Some(correction) = correct(&planned, &actual.found(), Others::Stay) else {
-            self.record(state, child, &actual, Some(body));
+            self.record(child, &actual, body);
             return Ok(());
         };
         let conflict = || failure::in_conflict(child.kind.kind, &child.name, &correction.path);
         if !spec
             && let Some(corrections) = &mut state.work.corrections
-            && !corrections.permit(id::<O>(child), self.now_ms(), conflict)
+            && !corrections.permit(id, shared.now_ms(), conflict)
         {
-            self.record(state, child, &actual, None);
+            let seen = actual.seen(id, Content::Recorded(None));
+            state.children.record(seen);
             return Ok(());
         }
         // Where the write fails, the status still has its counts, and the child is read again.
-        self.record(state, child, &actual, None);
-        if let Some(seen) = seen_of::<O>(state, child) {
-            seen.content = Content::Unread;
-        }
+        state.children.record(actual.seen(id, Content::Unread));
         let changed = if correction.recreates {
-            let version = (actual.uid, actual.resource_version);
-            self.recreate(owner, state, child, body, version).await?;
+            self.recreate(owner, child, body, actual.version()).await?;
             true
         } else {
-            self.patch(owner, state, child, &planned, actual, correction)
+            self.patch(owner, child, &planned, actual, correction)
                 .await?
         };
         // After a 409, because a status was written in between, or a rejection, nothing was set back.
         if !spec && changed {
-            let corrections = state.work.corrections.get_or_insert_default();
-            corrections.corrected(id::<O>(child), self.now_ms());
+            let corrections = self.state.work.corrections.get_or_insert_default();
+            corrections.corrected(id, shared.now_ms());
         }
         Ok(())
     }
 
     async fn recreate(
-        &self,
+        &mut self,
         owner: &Owner<O>,
-        state: &mut OwnerState,
         child: &Child,
         body: &Value,
-        (uid, resource_version): (Uid, u64),
+        version: (Uid, u64),
     ) -> Result<(), Interrupt> {
-        let namespace = &owner.meta.namespace;
-        let lingers = self
-            .requests
-            .delete(namespace, child, uid, resource_version)
-            .await?;
-        if lingers {
+        let namespace = self.key.namespace();
+        if self.shared.delete_child(namespace, child, version).await? {
             return Err(Interrupt::Wait(TERMINATING));
         }
-        forget::<O>(state, child);
+        self.forget(child);
         // Boxed: `create` may come back here when somebody else was faster.
-        Box::pin(self.create(owner, state, child, body)).await
+        Box::pin(self.create(owner, child, body)).await
     }
 
     /// Patches a child that is ours, if it is still `actual`. Returns whether that changed more than its mark.
     ///
     /// Where the server refuses what the child would be, what others have put in the place of a planned field goes.
     async fn patch(
-        &self,
+        &mut self,
         owner: &Owner<O>,
-        state: &mut OwnerState,
         child: &Child,
         planned: &Planned<'_>,
         actual: Actual,
         mut correction: Correction,
     ) -> Result<bool, Interrupt> {
-        let version = (actual.uid, actual.resource_version);
+        let (shared, version) = (self.shared, actual.version());
         let before = child::digest(&actual.value);
-        let patched = self
-            .requests
-            .patch(owner, child, planned, version, &correction);
+        let patched = shared.patch_child(owner, child, planned, version, &correction);
         let mut after = match patched.await? {
-            Patched::Done(after) => after,
-            Patched::Invalid(refusal) => {
+            Ok(after) => after,
+            Err(refusal) => {
                 let other = correct(planned, &actual.found(), Others::Yield);
                 let other = other.filter(|other| other.patch != correction.patch);
                 correction = other.ok_or(refusal)?;
-                let patched = self
-                    .requests
-                    .patch(owner, child, planned, version, &correction);
-                patched.await?.done()?
+                let patched = shared.patch_child(owner, child, planned, version, &correction);
+                patched.await??
             }
         };
         drop(actual);
         let changed = child::digest(&after.value) != before;
         if !changed {
-            self.api.metrics().noop_patches.fetch_add(1, Relaxed);
+            shared.api.metrics().noop_patches.fetch_add(1, Relaxed);
         }
         let reached = after.state.generation;
         if reached != 0
@@ -327,76 +278,43 @@ impl<O: Operator> Reconciler<O> {
         {
             // The server stores the plan as it was stored before. With a generation that comes yet the mark would hide the
             // next change by somebody else.
-            let generation = reached;
-            correction.mark = Mark {
-                generation,
-                ..correction.mark
-            };
+            correction.mark.generation = reached;
             correction.patch.clear();
             correction.managed = None;
-            let version = (after.uid, after.resource_version);
-            let patched = self
-                .requests
-                .patch(owner, child, planned, version, &correction);
-            after = patched.await?.done()?;
+            let version = after.version();
+            let patched = shared.patch_child(owner, child, planned, version, &correction);
+            after = patched.await??;
         }
-        self.record(state, child, &after, Some(planned.body));
+        self.record(child, &after, planned.body);
         Ok(changed)
-    }
-
-    async fn delete_actual(
-        &self,
-        owner: &Owner<O>,
-        state: &mut OwnerState,
-        child: &Child,
-    ) -> Result<(), Interrupt> {
-        if let Some(actual) = self.actual_of(owner, state, child).await?
-            && actual.owner == Some(owner.meta.uid)
-            && !actual.deleting
-        {
-            let (uid, version) = (actual.uid, actual.resource_version);
-            self.requests
-                .delete(&owner.meta.namespace, child, uid, version)
-                .await?;
-        }
-        Ok(())
     }
 
     /// The child as an event showed it, where that is held, or else as it is read now. It stays to be looked at until it
     /// is recorded.
     async fn actual_of(
-        &self,
+        &mut self,
         owner: &Owner<O>,
-        state: &mut OwnerState,
         child: &Child,
     ) -> Result<Option<Actual>, Interrupt> {
-        if let Some(seen) = seen_of::<O>(state, child)
+        if let Some(seen) = self.state.children.get_mut(child_id::<O>(child))
             && let Content::Held(json) = std::mem::replace(&mut seen.content, Content::Unread)
-            && let Some(actual) = self.requests.shown(&json, &child.kind)
+            && let Ok(actual) = Actual::of::<O>(&json, child.kind.status, &self.shared.mark)
         {
             return Ok(Some(actual));
         }
-        self.requests.read(owner, child).await
+        self.shared.read_child(owner, child).await
     }
 
-    /// Records a child as it is now, with the digests of `body` where it satisfies that.
-    fn record(&self, state: &mut OwnerState, child: &Child, actual: &Actual, body: Option<&Value>) {
-        self.record_as(state, child, body, |kind, place_hash, body| {
-            actual.seen(kind, place_hash, body)
-        });
+    /// Records a child as it is now, which satisfies `body`.
+    fn record(&mut self, child: &Child, actual: &Actual, body: &Value) {
+        let content = self.shared.satisfied(actual.uid, body);
+        let seen = actual.seen(child_id::<O>(child), content);
+        self.state.children.record(seen);
     }
 
-    /// The same of what `seen` makes of its kind, its place, and the body whose digest a cache keeps.
-    fn record_as(
-        &self,
-        state: &mut OwnerState,
-        child: &Child,
-        body: Option<&Value>,
-        seen: impl FnOnce(KindId, u32, Option<&Value>) -> SeenChild,
-    ) {
-        if let (Some(kind), place_hash) = id::<O>(child) {
-            let body = body.filter(|_| self.retention == Retention::Specs);
-            state.children.record(seen(kind, place_hash, body));
-        }
+    /// The child is gone.
+    fn forget(&mut self, child: &Child) {
+        let id = child_id::<O>(child);
+        self.state.children.retain(|seen| seen.id() != id);
     }
 }

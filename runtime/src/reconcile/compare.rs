@@ -8,16 +8,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::api::{
-    Child, Operator, Owner, OwnerStatus, Requeue, Status, kind_index, mark_annotation,
-};
+use crate::api::{Child, Operator, Owner, OwnerStatus, Requeue, Status, mark_annotation};
 use crate::http::request::Api;
 use crate::model::{
     Content, KindId, Meta, ObjectKey, OwnerState, PartialObject, Retention, Triggers,
 };
-use crate::reconcile::child::{Actual, last_applied, planned, planned_body};
+use crate::reconcile::child::{Actual, child_id, last_applied, planned, planned_body};
 use crate::reconcile::child_names::{ChildNames, is_planned};
-use crate::reconcile::fields::{Others, correct, is_as_listed};
+use crate::reconcile::fields::is_as_listed;
 use crate::reconcile::owner;
 use crate::relist::{Compare, Comparison, Coverage};
 
@@ -52,32 +50,21 @@ impl<O: Operator> Comparer<O> {
         state: &mut OwnerState,
         found: &[(KindId, Actual)],
     ) -> bool {
-        let uid = owner.uid;
-        let kind = kind_index(O::KINDS, &child.kind);
+        let id = child_id::<O>(&child);
         let actual = found
             .iter()
-            .find(|(of, actual)| {
-                Some(*of) == kind && child.is_at(&owner.namespace, actual.key.parts())
-            })
+            .find(|(of, actual)| *of == id.0 && child.is_at(&owner.namespace, actual.key.parts()))
             .map(|(_, actual)| actual);
+        let is_ours =
+            |actual: Option<&Actual>| actual.is_some_and(|it| it.owner == Some(owner.uid));
         let differs = match (child.body.take(), actual) {
-            (None, None) => false,
-            (None, Some(actual)) => actual.owner == Some(uid),
+            (None, actual) => is_ours(actual),
             (Some(_), None) => true,
             (Some(body), Some(actual)) => {
                 let body = planned_body::<O>(&child, body, owner);
                 let planned = planned::<O>(&body, child.immutable, false);
-                let found = actual.found();
-                // managedFields are left out where a generation says whether somebody has changed the spec.
-                let is_as_planned = match found.generation {
-                    0 => correct(&planned, &found, Others::Stay).is_none(),
-                    _ => is_as_listed(&planned, &found),
-                };
-                let differs = actual.owner != Some(uid) || !is_as_planned;
-                if let Some(kind) = kind
-                    && let Some(record) = state
-                        .children
-                        .get_mut(kind, actual.place_hash(&owner.namespace))
+                let differs = !is_ours(Some(actual)) || !is_as_listed(&planned, &actual.found());
+                if let Some(record) = state.children.get_mut(id)
                     && !differs
                     && self.retention == Retention::Specs
                 {
@@ -129,8 +116,9 @@ impl<O: Operator> Compare for Comparer<O> {
             return none;
         }
         for (kind, actual) in children {
-            let place_hash = actual.place_hash(key.namespace());
-            state.children.record(actual.seen(*kind, place_hash, None));
+            let id = (*kind, actual.place_hash(key.namespace()));
+            let seen = actual.seen(id, Content::Recorded(None));
+            state.children.record(seen);
         }
         state.children.complete = true;
         if has_work {
@@ -164,7 +152,7 @@ impl<O: Operator> Compare for Comparer<O> {
         for (kind, actual) in children {
             let ours = actual.owner == Some(state.object.uid) && !actual.deleting;
             let (of_owner, place) = (key.namespace(), actual.key.parts());
-            if ours && !is_planned::<O>(&plan.children, Some(*kind), of_owner, place) {
+            if ours && !is_planned::<O>(&plan.children, *kind, of_owner, place) {
                 self.api.metrics().drift.fetch_add(1, Relaxed);
                 differs = true;
             }
@@ -176,7 +164,7 @@ impl<O: Operator> Compare for Comparer<O> {
             return check;
         }
         let mut status = plan.status;
-        if owner::remember::<O>(&mut status).digest != state.object.status.digest {
+        if owner::differs::<O>(&state.object, &mut status) {
             // The worker reads what the status follows from.
             return check;
         }

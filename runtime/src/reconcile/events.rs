@@ -4,7 +4,7 @@
 //! left out is counted; an Event that cannot be written never fails the reconcile of its owner.
 //! Leaves to others: when there is something to tell (`reconcile`).
 
-use std::sync::Mutex;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
 use http::Method;
@@ -12,11 +12,11 @@ use serde_json::json;
 use tokio::time::{Duration, Instant};
 use tracing::debug;
 
-use crate::http::paths::Paths;
-use crate::http::request::{Api, METADATA, OBJECT_BYTES};
+use crate::api::Operator;
+use crate::http::request::{METADATA, OBJECT_BYTES};
 use crate::metrics::Verb;
-use crate::model::{ObjectKey, Uid, hash32, rfc3339};
-use crate::reconcile::{JSON, whole};
+use crate::model::{hash32, rfc3339};
+use crate::reconcile::{JSON, Reconciler, Task, write};
 
 /// Events that may be written at once: the burst of client-go's event broadcaster
 /// (`tools/record`, 25 for each source and object; here for all).
@@ -25,48 +25,34 @@ pub const BURST: u32 = 25;
 const NAME_BYTES: usize = 253;
 const REFILL: Duration = Duration::from_secs(1);
 
-/// Writes Events at a bounded rate.
-pub struct Events {
-    bucket: Mutex<(u32, Instant)>,
-}
-
-impl Default for Events {
-    fn default() -> Self {
-        Self {
-            bucket: Mutex::new((BURST, Instant::now())),
-        }
-    }
-}
-
-impl Events {
-    fn may_write(&self) -> bool {
-        let mut bucket = self
-            .bucket
+impl<O: Operator> Reconciler<O> {
+    /// Whether an Event may be written now. Each takes a second of the time until which all are written.
+    fn may_tell(&self) -> bool {
+        let mut told_until = self
+            .told_until
             .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let (tokens, since) = &mut *bucket;
-        let refilled = since.elapsed().as_secs() / REFILL.as_secs();
-        if refilled > 0 {
-            *tokens = tokens
-                .saturating_add(u32::try_from(refilled).unwrap_or(BURST))
-                .min(BURST);
-            *since = Instant::now();
+            .unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let until = now.max(*told_until) + REFILL;
+        let may_tell = until <= now + REFILL * BURST;
+        if may_tell {
+            *told_until = until;
         }
-        let may = *tokens > 0;
-        *tokens = tokens.saturating_sub(1);
-        may
+        may_tell
     }
+}
 
-    /// Writes an Event on the owner. Of the same reason, `tells_apart` and owner only one is there.
-    pub async fn write(
+impl<O: Operator> Task<'_, O> {
+    /// Writes an Event on the owner: its type, reason and message. Of the same reason, `tells_apart` and owner only one is
+    /// there.
+    pub(super) async fn tell(
         &self,
-        api: &Api,
-        paths: &Paths,
-        (key, uid): (&ObjectKey, Uid),
         (type_, reason, message): (&str, &str, &str),
         tells_apart: &str,
     ) {
-        if !self.may_write() {
+        let (api, paths) = (&self.shared.api, &self.shared.paths);
+        let (key, uid) = (self.key, self.state.object.uid);
+        if !self.shared.may_tell() {
             api.metrics().events_suppressed.fetch_add(1, Relaxed);
             return;
         }
@@ -98,7 +84,7 @@ impl Events {
             "count": 1,
         });
         let path = format!("/api/v1/namespaces/{within}/events");
-        let mut request = whole(Method::POST, &path, Some((JSON, &object)));
+        let mut request = write(Method::POST, &path, (JSON, &object));
         request.accept = METADATA;
         match api.call(Verb::Create, request, OBJECT_BYTES).await {
             Ok(_) => {}

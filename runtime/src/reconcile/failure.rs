@@ -54,13 +54,18 @@ impl Interrupt {
 const REJECTED: &str = "Rejected";
 const FORBIDDEN: &str = "Forbidden";
 
-fn failed(reason: &'static str, message: String, retry: Retry) -> Interrupt {
-    interrupt(reason, message, retry, Told::AtOnce)
+fn failed(reason: &'static str, message: String) -> Interrupt {
+    interrupt(reason, message, Retry::Backoff, Told::AtOnce)
+}
+
+/// Like [`failed`], where nothing but a change can help.
+fn stuck(reason: &'static str, message: String) -> Interrupt {
+    interrupt(reason, message, Retry::AwaitChange, Told::AtOnce)
 }
 
 /// Like [`failed`], for what is wrong with the server or the connection and not with the owner.
-fn elsewhere(reason: &'static str, message: String, retry: Retry) -> Interrupt {
-    interrupt(reason, message, retry, Told::Never)
+fn elsewhere(reason: &'static str, message: String) -> Interrupt {
+    interrupt(reason, message, Retry::Backoff, Told::Never)
 }
 
 fn interrupt(reason: &'static str, message: String, retry: Retry, told: Told) -> Interrupt {
@@ -80,19 +85,12 @@ pub(crate) fn words(panic: &(dyn Any + Send)) -> Option<String> {
 
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Interrupt {
     let what = words(panic).unwrap_or_default();
-    failed(
-        "Panic",
-        format!("the operator panicked: {what}"),
-        Retry::Backoff,
-    )
+    failed("Panic", format!("the operator panicked: {what}"))
 }
 
 pub(crate) fn contended() -> Interrupt {
-    elsewhere(
-        "Conflict",
-        "the object kept changing while it was written".to_owned(),
-        Retry::Backoff,
-    )
+    let message = "the object kept changing while it was written";
+    elsewhere("Conflict", message.to_owned())
 }
 
 pub(crate) fn late(deadline: Duration) -> Interrupt {
@@ -100,19 +98,17 @@ pub(crate) fn late(deadline: Duration) -> Interrupt {
         "not done within {} s; the API server answers too slowly",
         deadline.as_secs_f32()
     );
-    failed("Timeout", message, Retry::Backoff)
+    failed("Timeout", message)
 }
 
 pub(crate) fn unreadable(error: &serde_json::Error) -> Interrupt {
-    failed(
-        "Undecodable",
-        format!("the object is not what this version expects: {error}"),
-        Retry::AwaitChange,
-    )
+    let message = format!("the object is not what this version expects: {error}");
+    stuck("Undecodable", message)
 }
 
 pub(crate) fn planned<E: PlanError>(error: &E) -> Interrupt {
-    failed(error.reason(), error.to_string(), error.retry())
+    let message = error.to_string();
+    interrupt(error.reason(), message, error.retry(), Told::AtOnce)
 }
 
 /// A cleanup that failed: nothing but another attempt shows that it can succeed.
@@ -121,28 +117,24 @@ pub(crate) fn cleanup<E: PlanError>(error: &E) -> Interrupt {
         Retry::AwaitChange => Retry::Backoff,
         retry => retry,
     };
-    failed(error.reason(), format!("cleanup: {error}"), retry)
+    let message = format!("cleanup: {error}");
+    interrupt(error.reason(), message, retry, Told::AtOnce)
 }
 
 /// A child of that name that is not ours. `belongs`: to whom.
 pub(crate) fn collision(kind: &str, name: &str, belongs: &str, owner_kind: &str) -> Interrupt {
     let message =
         format!("{kind} {name:?} {belongs}; rename the {owner_kind} or remove that {kind}");
-    failed("Collision", message, Retry::Backoff)
+    failed("Collision", message)
 }
 
 /// What is to be `done` with an object of a kind that the server does not serve.
 pub(crate) fn kind_missing(kind: &Kind, name: &str, done: &str) -> Interrupt {
-    let Kind {
-        api_version,
-        kind,
-        plural,
-        ..
-    } = kind;
+    let (api_version, plural, kind) = (kind.api_version, kind.plural, kind.kind);
     let message = format!(
         "{kind} {name:?} cannot be {done}: this cluster does not serve {plural} of {api_version}; install the CRD of {kind}"
     );
-    failed("KindMissing", message, Retry::Backoff)
+    failed("KindMissing", message)
 }
 
 /// What an owner refers to cannot be read. `which`: its name, or a label selector.
@@ -174,11 +166,11 @@ pub(crate) fn declare_children<O: Operator>(
                 O::NAME,
                 declared.join(", ")
             );
-            return Err(failed("UndeclaredKind", message, Retry::AwaitChange));
+            return Err(stuck("UndeclaredKind", message));
         };
         if child.name.is_empty() {
             let message = format!("the plan has a {} without a name", named(declared));
-            return Err(failed("NamelessChild", message, Retry::AwaitChange));
+            return Err(stuck("NamelessChild", message));
         }
         child.kind = *declared;
         place_child::<O>(owner, child)?;
@@ -196,7 +188,7 @@ pub(crate) fn check_watched(paths: &Paths, plan: &[Child]) -> Result<(), Interru
                 "{} {:?} is in the namespace {namespace}, which this operator does not watch: run it with --namespace {namespace} too",
                 child.kind.kind, child.name
             );
-            return Err(failed("NotWatched", message, Retry::Backoff));
+            return Err(failed("NotWatched", message));
         }
     }
     Ok(())
@@ -235,7 +227,7 @@ fn place_child<O: Operator>(owner: &Meta, child: &mut Child) -> Result<(), Inter
         "the plan of {} has a {kind} {name:?} that {why}",
         owner.key()
     );
-    Err(failed(reason, message, Retry::AwaitChange))
+    Err(stuck(reason, message))
 }
 
 /// An owner names an object of a kind that the operator does not declare: it is not watched.
@@ -246,7 +238,7 @@ pub(crate) fn undeclared_reference<O: Operator>(reference: &Reference) -> Interr
         reference.kind.kind,
         O::NAME
     );
-    failed("UndeclaredKind", message, Retry::AwaitChange)
+    stuck("UndeclaredKind", message)
 }
 
 /// An owner without a namespace names an object in its own.
@@ -255,7 +247,7 @@ pub(crate) fn reference_without_namespace(kind: &Kind, name: &str) -> Interrupt 
         "the owner names a {} {name:?} and is in no namespace itself: say which (in_namespace)",
         kind.kind
     );
-    failed("NoNamespace", message, Retry::AwaitChange)
+    stuck("NoNamespace", message)
 }
 
 /// The reason of a field conflict.
@@ -283,7 +275,7 @@ pub(crate) fn owner_denied(permission: &Permission, kind: &str, name: &str) -> I
         "may not create {kind} {name:?}: its owner reference with blockOwnerDeletion asks for the \
          permission to {permission}"
     );
-    failed("Forbidden", message, Retry::Backoff)
+    failed("Forbidden", message)
 }
 
 /// What a write of a child that failed means for its owner.
@@ -311,9 +303,9 @@ pub(crate) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Inte
             code: 403, message, ..
         } if permission::is_about_unknown_owner_kind(&message) => {
             let told = format!("{verb} {kind} {name:?}: {message}");
-            elsewhere("ServerError", told, Retry::Backoff)
+            elsewhere("ServerError", told)
         }
-        _ if is_denied => failed(FORBIDDEN, format!("may not {told}"), Retry::Backoff),
+        _ if is_denied => failed(FORBIDDEN, format!("may not {told}")),
         // 403: admission refuses, a quota or a policy.
         ApiError::Status {
             code: 400 | 403 | 405 | 413 | 415 | 422,
@@ -322,7 +314,7 @@ pub(crate) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Inte
         } => {
             let words = without_object(&message);
             let told = format!("the API server refuses {kind} {name:?}: {words}");
-            failed(REJECTED, told, Retry::Backoff)
+            failed(REJECTED, told)
         }
         ApiError::Status { code: 409, .. } => Interrupt::Again,
         ApiError::Status {
@@ -331,12 +323,12 @@ pub(crate) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Inte
             ..
         } => {
             let retry = retry_after.map_or(Retry::Backoff, Retry::From);
-            elsewhere("ServerError", told, retry)
+            interrupt("ServerError", told, retry, Told::Never)
         }
-        ApiError::Timeout(_) => failed("Timeout", told, Retry::Backoff),
-        ApiError::Unreachable(_) => elsewhere("Unreachable", error.to_string(), Retry::Backoff),
+        ApiError::Timeout(_) => failed("Timeout", told),
+        ApiError::Unreachable(_) => elsewhere("Unreachable", error.to_string()),
         ApiError::Status { .. } | ApiError::TooLarge(_) | ApiError::Undecodable(_) => {
-            failed("Unexpected", told, Retry::Backoff)
+            failed("Unexpected", told)
         }
     }
 }

@@ -8,7 +8,6 @@
 
 pub(crate) mod child;
 pub mod child_names;
-pub(crate) mod child_records;
 mod child_requests;
 mod children;
 pub mod compare;
@@ -29,24 +28,22 @@ mod teardown;
 mod unplanned;
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::api::{
     Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Status, is_observed,
-    may_be_elsewhere,
+    mark_annotation, may_be_elsewhere,
 };
 use crate::http::buffer::Buffer;
 use crate::http::paths::Paths;
 use crate::http::request::{Api, Request, WHOLE};
 use crate::model::{Body, ObjectKey, OwnerState, Retention, Triggers, Uid, millis};
 use crate::queue::Outcome;
+use crate::reconcile::child::is_unknown;
 use crate::reconcile::child_names::ChildNames;
-use crate::reconcile::child_records::is_unknown;
-use crate::reconcile::child_requests::ChildRequests;
-use crate::reconcile::events::Events;
 use crate::reconcile::failure::Told;
 use crate::reconcile::references::SharedNames;
 use crate::reconcile::unplanned::Beside;
@@ -72,10 +69,12 @@ pub struct Reconciler<O> {
     operator: Arc<O>,
     api: Api,
     paths: Arc<Paths>,
-    requests: ChildRequests<O>,
     names: Arc<ChildNames>,
+    /// The annotation on a child that names its plan.
+    mark: String,
     retention: Retention,
-    events: Events,
+    /// The time that is taken up by the Events that were written (`events`).
+    told_until: Mutex<Instant>,
     started: Instant,
     /// How long one reconcile may take.
     deadline: Duration,
@@ -83,6 +82,13 @@ pub struct Reconciler<O> {
     pressure: AtomicBool,
     /// What owners were seen to name.
     pub(crate) referenced: SharedNames,
+}
+
+/// One owner that a worker has.
+struct Task<'a, O> {
+    shared: &'a Reconciler<O>,
+    key: &'a ObjectKey,
+    state: OwnerState,
 }
 
 impl<O: Operator> Reconciler<O> {
@@ -98,12 +104,12 @@ impl<O: Operator> Reconciler<O> {
     ) -> Self {
         Self {
             names,
+            mark: mark_annotation::<O>(),
             retention,
             operator,
-            requests: ChildRequests::new(api.clone(), Arc::clone(&paths)),
             api,
             paths,
-            events: Events::default(),
+            told_until: Mutex::new(Instant::now()),
             started: Instant::now(),
             deadline,
             pressure: AtomicBool::new(false),
@@ -118,37 +124,54 @@ impl<O: Operator> Reconciler<O> {
     }
 
     /// Reconciles one owner and returns what is known of it afterwards.
-    pub async fn reconcile(&self, key: &ObjectKey, mut state: OwnerState) -> (OwnerState, Outcome) {
+    pub async fn reconcile(&self, key: &ObjectKey, state: OwnerState) -> (OwnerState, Outcome) {
         let _timed = self.api.metrics().time_reconcile();
-        let outcome = self.attempt(key, &mut state).await;
-        let outcome = match outcome {
+        let shared = self;
+        let mut task = Task { shared, key, state };
+        let outcome = match task.attempt().await {
             Ok(outcome) => outcome,
             Err(Interrupt::Gone) => Outcome::Gone,
             Err(Interrupt::Again | Interrupt::Large) => Outcome::Again,
             Err(Interrupt::Wait(after)) => Outcome::Waits {
                 base_ms: millis(after),
             },
-            Err(Interrupt::Failed { failure, told }) => {
-                self.report(key, &mut state, &failure, told).await
-            }
+            Err(Interrupt::Failed { failure, told }) => task.report(&failure, told).await,
         };
-        (state, outcome)
+        (task.state, outcome)
     }
 
+    fn plan(&self, owner: &Owner<O>, children: &Children) -> Result<Plan<Status<O>>, Interrupt> {
+        let plan = self.operator.plan(owner, children);
+        let mut plan = plan.map_err(|error| failure::planned(&error))?;
+        failure::declare_children::<O>(&owner.meta, &mut plan.children)?;
+        if may_be_elsewhere::<O>() {
+            failure::check_watched(&self.paths, &plan.children)?;
+        }
+        Ok(plan)
+    }
+
+    /// Milliseconds since the start.
+    fn now_ms(&self) -> u64 {
+        millis(self.started.elapsed())
+    }
+}
+
+impl<O: Operator> Task<'_, O> {
     /// Starts over while writes meet newer objects, within the deadline.
-    async fn attempt(&self, key: &ObjectKey, state: &mut OwnerState) -> Result<Outcome, Interrupt> {
-        let looks = state.children.are_pending();
+    async fn attempt(&mut self) -> Result<Outcome, Interrupt> {
+        let looks = self.state.children.are_pending();
+        let deadline = self.shared.deadline;
         let attempts = async {
             for _ in 0..ATTEMPTS_AT_ONCE {
-                let attempt = self.attempt_once(key, state);
+                let attempt = self.attempt_once();
                 match AssertUnwindSafe(attempt).catch_unwind().await {
                     Ok(Err(Interrupt::Again)) if mutant!(ConflictIsDone) => {
                         return Ok(Outcome::Gone);
                     }
                     Ok(Err(Interrupt::Again)) => {
                         let again = Triggers::REFRESH.with(Triggers::CHECK).with(Triggers::READ);
-                        state.work.request(again);
-                        state.children.release();
+                        self.state.work.request(again);
+                        self.state.children.release();
                     }
                     Ok(result) => return result,
                     Err(panic) => return Err(failure::panicked(panic.as_ref())),
@@ -156,39 +179,37 @@ impl<O: Operator> Reconciler<O> {
             }
             Err(failure::contended())
         };
-        let result = match tokio::time::timeout(self.deadline, attempts).await {
+        let result = match tokio::time::timeout(deadline, attempts).await {
             Ok(result) => result,
-            Err(_) => Err(failure::late(self.deadline)),
+            Err(_) => Err(failure::late(deadline)),
         };
         if result.is_err() && looks {
             // Some of them are recorded now, and the status does not say what follows.
-            state.work.request(Triggers::CHECK);
+            self.state.work.request(Triggers::CHECK);
         }
         result
     }
 
-    async fn attempt_once(
-        &self,
-        key: &ObjectKey,
-        state: &mut OwnerState,
-    ) -> Result<Outcome, Interrupt> {
-        if state.work.triggers.has(Triggers::REFRESH)
-            || state.object.resource_version == 0
-            || state.object.body.is_none()
+    async fn attempt_once(&mut self) -> Result<Outcome, Interrupt> {
+        let shared = self.shared;
+        if self.state.work.triggers.has(Triggers::REFRESH)
+            || self.state.object.resource_version == 0
+            || self.state.object.body.is_none()
         {
-            self.read_owner(key, state).await?;
+            self.read_owner().await?;
         }
-        if state.object.deleting {
-            return self.tear_down(key, state).await;
+        if self.state.object.deleting {
+            return self.tear_down().await;
         }
-        let mut owner =
-            owner::rebuild::<O>(key, &state.object).map_err(|error| failure::unreadable(&error))?;
-        if self.operator.is_paused(&owner) {
-            (state.work.attempts, state.work.corrections) = (0, None);
+        let mut owner = owner::rebuild::<O>(self.key, &self.state.object)
+            .map_err(|error| failure::unreadable(&error))?;
+        if shared.operator.is_paused(&owner) {
+            (self.state.work.attempts, self.state.work.corrections) = (0, None);
             return Ok(Outcome::Stuck);
         }
-        let never_seen = owner::never_seen::<O>(&state.object);
-        self.set_finalizers(key, state).await?;
+        let never_seen = owner::never_seen::<O>(&self.state.object);
+        self.set_finalizers().await?;
+        let state = &mut self.state;
         let besides = Triggers::RETIRED.with(Triggers::REFRESH);
         if state.work.triggers.has(Triggers::RETIRED)
             && state.work.triggers.without(besides).is_empty()
@@ -205,21 +226,22 @@ impl<O: Operator> Reconciler<O> {
         // What not every operator needs is awaited behind a pointer: where the compiler knows that it is not needed, nothing of it
         // is in the program. Of a future that is awaited where it is, every state stays.
         if !O::REFERENCES.is_empty() {
-            self.read_references(&mut owner).boxed().await?;
-        } else if let Some(reference) = self.operator.references(&owner).first() {
+            shared.read_references(&mut owner).boxed().await?;
+        } else if let Some(reference) = shared.operator.references(&owner).first() {
             return Err(failure::undeclared_reference::<O>(reference));
         }
         if is_observed::<O>() {
-            self.observe(&mut owner, state).boxed().await?;
+            self.observe(&mut owner).boxed().await?;
         }
-        let seen = owner::children::<O>(&owner.meta.namespace, &state.children);
-        let mut plan = self.plan(&owner, &seen)?;
+        let seen = self.children();
+        let mut plan = shared.plan(&owner, &seen)?;
         let requeue_after = match plan.requeue {
             Requeue::After(requeue_after) => Some(requeue_after),
             Requeue::Default => None,
         };
-        self.learn_names(&owner, &plan.children);
-        let now_ms = self.now_ms();
+        shared.learn_names(self.key, &plan.children);
+        let now_ms = shared.now_ms();
+        let state = &mut self.state;
         let corrections = state.work.corrections.as_deref();
         if corrections.is_some_and(|all| all.are_due(now_ms)) {
             state.work.request(Triggers::CHECK);
@@ -230,80 +252,77 @@ impl<O: Operator> Reconciler<O> {
             && plan
                 .children
                 .iter()
-                .any(|child| is_unknown::<O>(state, child));
-        let wanted = state
-            .work
-            .triggers
-            .has(Triggers::SPEC.with(Triggers::CHECK))
-            || unknown;
+                .any(|child| is_unknown::<O>(&state.children, child));
+        let triggers = state.work.triggers;
+        let wanted = triggers.has(Triggers::SPEC.with(Triggers::CHECK)) || unknown;
         // An attempt that ended early, or with its process, may have made children of an earlier spec.
         let is_first_spec = state.object.generation <= 1 || mutant!(FirstAttemptForgotten);
-        let checks = state.work.triggers.has(Triggers::CHECK) || looks;
+        let checks = triggers.has(Triggers::CHECK) || looks;
         let fresh = never_seen && is_first_spec && !checks;
         if !fresh && (wanted || looks) {
             let beside = match wanted || !state.object.status.ready {
                 true => Beside::Compared,
                 false => Beside::Pending,
             };
-            self.add_unplanned(&owner, state, &mut plan.children, beside)
-                .await?;
+            self.add_unplanned(&mut plan.children, beside).await?;
         }
-        if !wanted && looks && state.object.status.ready {
-            let may_change = self.ensure_pending(&owner, state, &plan.children).await?;
-            state.children.settle();
+        if !wanted && looks && self.state.object.status.ready {
+            let may_change = self.ensure_pending(&owner, &plan.children).await?;
+            self.state.children.settle();
             // One that has yielded is still to be written, whatever the children say now.
-            let is_owed = state.work.triggers.has(Triggers::STATUS) && !mutant!(YieldedForgotten);
-            if !may_change && !is_owed && self.field_conflict(state).is_none() {
+            let is_owed =
+                self.state.work.triggers.has(Triggers::STATUS) && !mutant!(YieldedForgotten);
+            if !may_change && !is_owed && self.field_conflict().is_none() {
                 // The status does not change with these children.
                 return Ok(Outcome::Written {
                     ready: true,
                     requeue_after,
                 });
             }
-            self.renew_status(&mut plan, &owner, state, &seen)?;
         } else if wanted || looks {
             // Each body is dropped as soon as it is written: a burst holds one plan for each worker.
             for child in std::mem::take(&mut plan.children) {
-                self.ensure_child(&owner, state, child, fresh).await?;
+                self.ensure_child(&owner, child, fresh).await?;
             }
+            let state = &mut self.state;
             state.children.settle();
             state.children.complete = true;
-            state.work.corrections.take_if(|corrections| {
-                corrections.compared(now_ms);
-                corrections.is_empty()
-            });
-            self.renew_status(&mut plan, &owner, state, &seen)?;
+            let corrections = &mut state.work.corrections;
+            corrections.take_if(|corrections| !corrections.compared(now_ms));
         }
         // The bodies of the children are dropped before the answer is awaited.
         let Plan { mut status, .. } = { plan };
-        let mut children = owner::children::<O>(&owner.meta.namespace, &state.children);
+        let mut children = self.children();
+        if children != seen {
+            status = shared.plan(&owner, &children)?.status;
+        }
         if children.any_refused() {
-            self.read_refusals(&owner, &mut children).await?;
-            status = self.plan(&owner, &children)?.status;
+            shared.read_refusals(&owner, &mut children).await?;
+            status = shared.plan(&owner, &children)?.status;
         }
-        if let Some(failure) = self.field_conflict(state) {
-            return self.in_conflict(key, &owner, state, status, failure).await;
+        if let Some(failure) = self.field_conflict() {
+            return self.in_conflict(&owner, status, failure).await;
         }
+        let state = &mut self.state;
         let ready = status.ready();
         // A large owner would be read once more.
         let may_yield = !state.work.status_yielded && state.object.large_bytes == 0;
-        let yields = !ready && may_yield && self.pressure.load(Relaxed);
+        let yields = !ready && may_yield && shared.pressure.load(Relaxed);
         if yields && owner::differs::<O>(&state.object, &mut status) {
             state.work.status_yielded = true;
             return Ok(Outcome::Yielded);
         }
         state.work.status_yielded = false;
         let own_version = state.object.own_version;
-        self.write_status(key, state, status).await?;
-        if state.object.own_version != own_version {
-            self.tell_overwritten(key, state).await;
-            let degraded = self.operator.degraded(&owner, &children);
-            let event = self.operator.event(&owner, &children);
-            self.tell_written(key, state, degraded, event).await;
+        self.write_status(status).await?;
+        if self.state.object.own_version != own_version {
+            let degraded = shared.operator.degraded(&owner, &children);
+            let event = shared.operator.event(&owner, &children);
+            self.tell_written(degraded, event).await;
         }
         if !Status::<O>::OBSERVES {
             // Not on the object, but known as long as the entry or the cache keeps it.
-            state.object.status.observed_generation = Some(state.object.generation);
+            self.state.object.status.observed_generation = Some(self.state.object.generation);
         }
         Ok(Outcome::Written {
             ready,
@@ -312,9 +331,9 @@ impl<O: Operator> Reconciler<O> {
     }
 
     /// The field conflict that the owner is in.
-    fn field_conflict(&self, state: &OwnerState) -> Option<Failure> {
-        let corrections = state.work.corrections.as_deref()?;
-        let (message, pause_ms) = corrections.conflict(self.now_ms())?;
+    fn field_conflict(&self) -> Option<Failure> {
+        let corrections = self.state.work.corrections.as_deref()?;
+        let (message, pause_ms) = corrections.conflict(self.shared.now_ms())?;
         let pause = Duration::from_millis(pause_ms);
         Some(failure::field_conflict(message, pause))
     }
@@ -322,19 +341,20 @@ impl<O: Operator> Reconciler<O> {
     /// Everything is as planned but a child that somebody keeps changing. An operator whose status does not report
     /// failures has its planned one.
     async fn in_conflict(
-        &self,
-        key: &ObjectKey,
+        &mut self,
         owner: &Owner<O>,
-        state: &mut OwnerState,
         planned: Status<O>,
         failure: Failure,
     ) -> Result<Outcome, Interrupt> {
         // Until that child is looked at again, only what happens to the others is work. The pause grows by
         // itself and not with each look.
-        (state.work.triggers, state.work.attempts) = (Triggers::default(), 0);
-        let children = owner::children::<O>(&owner.meta.namespace, &state.children);
-        if self.operator.failed(owner, &children, &failure).is_none() {
-            self.write_status(key, state, planned).await?;
+        (self.state.work.triggers, self.state.work.attempts) = (Triggers::default(), 0);
+        let failed = self
+            .shared
+            .operator
+            .failed(owner, &self.children(), &failure);
+        if failed.is_none() {
+            self.write_status(planned).await?;
         }
         Err(Interrupt::Failed {
             failure,
@@ -342,43 +362,23 @@ impl<O: Operator> Reconciler<O> {
         })
     }
 
-    /// Plans again where the children are not those that the plan has `seen`: the status follows from them.
-    fn renew_status(
-        &self,
-        plan: &mut Plan<Status<O>>,
-        owner: &Owner<O>,
-        state: &OwnerState,
-        seen: &Children,
-    ) -> Result<(), Interrupt> {
-        let children = owner::children::<O>(&owner.meta.namespace, &state.children);
-        if children != *seen {
-            plan.status = self.plan(owner, &children)?.status;
-        }
-        Ok(())
-    }
-
     /// Makes the observation that the plan needs.
-    async fn observe(&self, owner: &mut Owner<O>, state: &OwnerState) -> Result<(), Interrupt> {
-        let body = state.object.body.as_ref();
+    async fn observe(&self, owner: &mut Owner<O>) -> Result<(), Interrupt> {
+        let body = self.state.object.body.as_ref();
         let previous = body.and_then(Body::status);
-        let observed = self.operator.observe(owner, previous).await;
+        let observed = self.shared.operator.observe(owner, previous).await;
         owner.observed = observed.map_err(|error| failure::planned(&error))?;
         Ok(())
     }
 
-    fn plan(&self, owner: &Owner<O>, children: &Children) -> Result<Plan<Status<O>>, Interrupt> {
-        let plan = self.operator.plan(owner, children);
-        let mut plan = plan.map_err(|error| failure::planned(&error))?;
-        failure::declare_children::<O>(&owner.meta, &mut plan.children)?;
-        if may_be_elsewhere::<O>() {
-            failure::check_watched(&self.paths, &plan.children)?;
-        }
-        Ok(plan)
+    /// The children as the plan sees them.
+    fn children(&self) -> Children {
+        owner::children::<O>(self.key.namespace(), &self.state.children)
     }
 }
 
 /// A JSON patch of exactly this object, if it is still this one.
-pub(crate) fn guarded((uid, resource_version): (Uid, u64), operations: &[Value]) -> Value {
+fn guarded((uid, resource_version): (Uid, u64), operations: &[Value]) -> Value {
     let version = resource_version.to_string();
     let mut patch = vec![
         json!({"op": "test", "path": "/metadata/uid", "value": uid.to_string()}),
@@ -390,23 +390,19 @@ pub(crate) fn guarded((uid, resource_version): (Uid, u64), operations: &[Value])
     patch.into()
 }
 
-/// As JSON. Our own values can always be serialised.
-pub(crate) fn encode(value: &impl Serialize) -> Vec<u8> {
-    let mut json = Buffer::default();
-    let _ = serde_json::to_writer(&mut json, value);
-    json.0
-}
-
-/// A request for one whole object.
-pub(crate) fn whole<'a>(
+/// A write of `value`, answered with the whole object.
+fn write<'a>(
     method: Method,
     path: &'a str,
-    body: Option<(&'static str, &impl Serialize)>,
+    (content_type, value): (&'static str, &impl Serialize),
 ) -> Request<'a> {
+    let mut json = Buffer::default();
+    // Our own values can always be serialised.
+    let _ = serde_json::to_writer(&mut json, value);
     Request {
         method,
         path,
-        body: body.map(|(kind, value)| (kind, encode(value))),
+        body: Some((content_type, json.0)),
         accept: WHOLE,
     }
 }

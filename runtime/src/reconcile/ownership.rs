@@ -14,15 +14,14 @@ use tracing::info;
 
 use crate::api::{Child, MANAGED_BY_LABEL, Operator, Owner, is_labelled, is_namespaced};
 use crate::http::paths::{Paths, place_labels};
-use crate::http::request::{ApiError, METADATA, OBJECT_BYTES, Request};
+use crate::http::request::{METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
 use crate::model::{PartialObject, decoded, owner_label_value, sealed_uid};
 use crate::reconcile::child::Actual;
-use crate::reconcile::child_requests::ChildRequests;
 use crate::reconcile::children::TERMINATING;
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::owner_requests::is_failed_test;
-use crate::reconcile::{JSON_PATCH, failure, guarded, whole};
+use crate::reconcile::{JSON_PATCH, Reconciler, failure, guarded, write};
 
 /// Whose a child is that may be brought to its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +106,7 @@ fn made_for<'a, O: Operator>(
     Some((namespace, name))
 }
 
-impl<O: Operator> ChildRequests<O> {
+impl<O: Operator> Reconciler<O> {
     /// Makes an orphan a child of `owner`: that is its controller then, beside the references that it has, or the one whose
     /// uid its label says.
     pub(super) async fn adopt(
@@ -131,9 +130,9 @@ impl<O: Operator> ChildRequests<O> {
                 }
             }
         };
-        let patch = guarded((orphan.uid, orphan.resource_version), &[add]);
+        let patch = guarded(orphan.version(), &[add]);
         let path = self.write_path(owner, child, &child.name);
-        let request = whole(Method::PATCH, &path, Some((JSON_PATCH, &patch)));
+        let request = write(Method::PATCH, &path, (JSON_PATCH, &patch));
         let (kind, name) = (child.kind.kind, child.name.as_str());
         match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
             Ok(answer) => {
@@ -153,22 +152,15 @@ impl<O: Operator> ChildRequests<O> {
         let path = self.paths.owner_path(&key);
         let mut request = Request::get(&path);
         request.accept = METADATA;
-        let read = self.api.call(Verb::Get, request, OBJECT_BYTES).await;
-        let stays = read.and_then(|answer| {
-            let object: PartialObject<'_> =
-                decoded(&answer).map_err(|error| ApiError::undecodable(&error))?;
-            Ok(object.metadata.uid == owner.meta.uid && !object.metadata.deleting())
-        });
-        match stays {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Interrupt::Again),
-            Err(error) if error.code() == Some(404) => Err(Interrupt::Again),
-            Err(error) => Err(failure::asked(
-                error,
-                "get",
-                &self.paths.owner_kind,
-                key.as_str(),
-            )),
+        let answer = match self.api.call(Verb::Get, request, OBJECT_BYTES).await {
+            Err(error) if error.code() == Some(404) => return Err(Interrupt::Again),
+            answer => answer.map_err(|error| self.asked_owner(error, "get", &key))?,
+        };
+        let PartialObject { metadata, .. } =
+            decoded(&answer).map_err(|error| self.garbled_owner(&error, "get", &key))?;
+        match metadata.uid == owner.meta.uid && !metadata.deleting() {
+            true => Ok(()),
+            false => Err(Interrupt::Again),
         }
     }
 }

@@ -77,7 +77,7 @@ impl<O: Operator> Reconciler<O> {
                     Vec::from_iter(self.read_named(index, &key).await?)
                 }
                 By::Labels(labels) => {
-                    let reader = ObjectKey::new(&owner.meta.namespace, &owner.meta.name);
+                    let reader = owner.meta.key();
                     Box::pin(self.read_labelled(index, namespace, labels, &reader)).await?
                 }
             };
@@ -158,9 +158,8 @@ async fn list(api: &Api, parts: Vec<Arc<Collection>>) -> Result<Vec<(ObjectKey, 
             return Err(ApiError::TooLarge(OBJECT_BYTES));
         }
         let object: Value = value(json.as_bytes())?;
-        let [namespace, name] = ["namespace", "name"].map(|field| &object["metadata"][field]);
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let key = ObjectKey::new(&text(namespace), &text(name));
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+        let key = ObjectKey::new(text("namespace"), text("name"));
         found.push((key, object));
         pages.advance(api).await.map_err(asked)?;
     }

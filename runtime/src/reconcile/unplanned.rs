@@ -4,12 +4,12 @@
 //! absent one of the plan. Other kinds cost one list for an owner whose spec or children changed.
 //! Leaves to others: reading and deleting them, and only those whose controller is the owner (`children`).
 
-use crate::api::{Child, Operator, Owner, kind_index, may_be_labelled};
-use crate::model::{Content, KindId, OwnerState, Retention, Triggers};
+use crate::api::{Child, Operator, may_be_labelled};
+use crate::model::{Content, KindId, ObjectKey, SeenChild, Triggers};
+use crate::reconcile::child::child_id;
 use crate::reconcile::child_names::is_planned;
-use crate::reconcile::child_records::id;
 use crate::reconcile::failure::Interrupt;
-use crate::reconcile::{Reconciler, owned};
+use crate::reconcile::{Reconciler, Task};
 
 /// Why children beside the plan are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,83 +25,67 @@ pub(super) enum Beside {
 
 impl<O: Operator> Reconciler<O> {
     /// Remembers the names of planned children.
-    pub(super) fn learn_names(&self, owner: &Owner<O>, plan: &[Child]) {
-        let key = owner.meta.key();
+    pub(super) fn learn_names(&self, key: &ObjectKey, plan: &[Child]) {
         for child in plan.iter().filter(|child| child.body.is_some()) {
-            if let Some(kind) = kind_index(O::KINDS, &child.kind) {
-                let namespace = child.namespace_of(key.namespace());
-                self.names.learn(kind, &key, (namespace, &child.name));
-            }
+            let (kind, _) = child_id::<O>(child);
+            let place = (child.namespace_of(key.namespace()), child.name.as_str());
+            self.names.learn(kind, key, place);
         }
-    }
-
-    /// Adds the children that may exist beside the plan to it, as absent: by their names, and where those do not tell, by
-    /// the label of their owner.
-    pub(super) async fn add_unplanned(
-        &self,
-        owner: &Owner<O>,
-        state: &OwnerState,
-        plan: &mut Vec<Child>,
-        beside: Beside,
-    ) -> Result<(), Interrupt> {
-        if mutant!(UnplannedStays) {
-            return Ok(());
-        }
-        let (key, uid) = (owner.meta.key(), owner.meta.uid);
-        let by_name = self.names.unplanned::<O>(&key, plan);
-        plan.extend(by_name);
-        for (kind, of) in KindId::children(O::KINDS.len()).zip(O::KINDS) {
-            if !self.may_have_more(kind, state, plan, beside) {
-                continue;
-            }
-            let elsewhere = self.are_elsewhere(kind);
-            let listed = owned::list(&self.api, &self.paths, (kind, of), &key, uid, elsewhere);
-            for child in listed.await? {
-                let place = (child.namespace.as_str(), child.name.as_str());
-                if !is_planned::<O>(plan, Some(kind), key.namespace(), place) {
-                    plan.push(child.absent(*of, key.namespace()));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Whether children of this kind may be where their owners are not.
     pub(super) fn are_elsewhere(&self, kind: KindId) -> bool {
         may_be_labelled::<O>() && self.names.are_elsewhere(kind)
     }
+}
+
+impl<O: Operator> Task<'_, O> {
+    /// Adds the children that may exist beside the plan to it, as absent: by their names, and where those do not tell, by
+    /// the label of their owner.
+    pub(super) async fn add_unplanned(
+        &self,
+        plan: &mut Vec<Child>,
+        beside: Beside,
+    ) -> Result<(), Interrupt> {
+        if mutant!(UnplannedStays) {
+            return Ok(());
+        }
+        let (shared, key) = (self.shared, self.key);
+        plan.extend(shared.names.unplanned::<O>(key, plan));
+        for kind in KindId::children(O::KINDS.len()) {
+            if !self.may_have_more(kind, plan, beside) {
+                continue;
+            }
+            let uid = self.state.object.uid;
+            for one in shared.list_owned(kind, key, uid).await? {
+                let namespace = one.child.namespace_of(key.namespace());
+                let place = (namespace, one.child.name.as_str());
+                if !is_planned::<O>(plan, kind, key.namespace(), place) {
+                    plan.push(one.child);
+                }
+            }
+        }
+        Ok(())
+    }
 
     /// Whether names do not tell which children of this kind there may be, and neither do records. Until the first relist
     /// has ended it has not shown every name; owners that it finds itself are read anew, and their children were on its
     /// pages.
-    fn may_have_more(
-        &self,
-        kind: KindId,
-        state: &OwnerState,
-        plan: &[Child],
-        beside: Beside,
-    ) -> bool {
-        let triggers = state.work.triggers;
-        let is_planned = |place_hash| {
-            let of_kind = (Some(kind), place_hash);
-            plan.iter().any(|child| id::<O>(child) == of_kind)
-        };
-        let mut seen = state.children.iter().filter(|seen| seen.kind == kind);
+    fn may_have_more(&self, kind: KindId, plan: &[Child], beside: Beside) -> bool {
+        let (names, triggers) = (&self.shared.names, self.state.work.triggers);
+        let is_planned =
+            |seen: &SeenChild| plan.iter().any(|child| child_id::<O>(child) == seen.id());
+        let mut seen = self.state.children.iter().filter(|seen| seen.kind == kind);
         let by_event = match beside {
             Beside::Compared => triggers.has(Triggers::SPEC) && !triggers.has(Triggers::REFRESH),
             Beside::Deleted => true,
             Beside::Pending => {
                 return seen.any(|seen| {
-                    seen.content.is_pending()
-                        && seen.content != Content::Gone
-                        && !is_planned(seen.place_hash)
+                    seen.content.is_pending() && seen.content != Content::Gone && !is_planned(seen)
                 });
             }
         };
-        let is_recorded = self.retention == Retention::Specs
-            && state.children.complete
-            && !triggers.has(Triggers::READ)
-            && seen.all(|seen| is_planned(seen.place_hash));
-        (self.names.is_irregular(kind) || (by_event && !self.names.is_complete())) && !is_recorded
+        let is_recorded = self.retains() && self.state.children.complete && seen.all(is_planned);
+        (names.is_irregular(kind) || (by_event && !names.is_complete())) && !is_recorded
     }
 }

@@ -9,11 +9,10 @@ use serde_json::Value;
 use crate::api::{Operator, mark_annotation};
 use crate::cache::ChildUpdate;
 use crate::model::{
-    Body, Content, KindId, ObjectKey, OwnerObject, OwnerState, SeenChild, SeenChildren, Triggers,
+    Body, ChildId, Content, ObjectKey, OwnerObject, OwnerState, SeenChild, SeenChildren, Triggers,
 };
 use crate::reconcile::child;
-use crate::reconcile::child::{Actual, planned_body};
-use crate::reconcile::child_records::id as child_id;
+use crate::reconcile::child::{Actual, child_id, planned_body};
 use crate::reconcile::fields::{Others, correct};
 use crate::reconcile::owner;
 
@@ -25,8 +24,7 @@ pub(super) struct Kept {
     /// resourceVersion of the newest deletion of a child, and which one that was: unrecorded and older, it is gone,
     /// and another may be.
     lost_version: u64,
-    lost: Option<KindId>,
-    lost_place_hash: u32,
+    lost: Option<ChildId>,
     /// The relist that last showed it.
     pub(super) epoch: u8,
 }
@@ -61,7 +59,7 @@ impl Kept {
         let known = std::mem::replace(&mut state.children, self.children.clone());
         state.children.complete |= known.complete;
         for seen in known {
-            match state.children.get_mut(seen.kind, seen.place_hash) {
+            match state.children.get_mut(seen.id()) {
                 Some(older) if older.resource_version < seen.resource_version => *older = seen,
                 // The entry knows that it is to be looked at.
                 Some(same) if same.resource_version == seen.resource_version => {
@@ -103,7 +101,7 @@ impl Kept {
         } = update;
         let seen = &mut event.child;
         // What came before a deletion of another child may arrive after it: each kind has a watch of its own.
-        let known = self.children.get_mut(seen.kind, seen.place_hash);
+        let known = self.children.get_mut(seen.id());
         let version = known.as_ref().map(|known| known.resource_version);
         let version = version.unwrap_or(match mutant!(DeletionHidesOthers) {
             true => self.lost_version,
@@ -116,9 +114,9 @@ impl Kept {
         if seen.content == Content::Gone {
             if seen.resource_version > self.lost_version {
                 self.lost_version = seen.resource_version;
-                (self.lost, self.lost_place_hash) = (Some(seen.kind), seen.place_hash);
+                self.lost = Some(seen.id());
             }
-            self.children.retain(|known| !known.is_same(seen));
+            self.children.retain(|known| known.id() != seen.id());
             let planned = idle && !self.object.deleting && self.wants(operator, key, seen);
             return planned.then(|| self.work(Triggers::REFRESH.with(Triggers::CHECK)));
         }
@@ -143,7 +141,7 @@ impl Kept {
             seen.content = Content::Unread;
             return Some(self.work(Triggers::CHECK));
         };
-        let id = (Some(seen.kind), seen.place_hash);
+        let id = seen.id();
         let child = plan
             .children
             .iter()
@@ -198,7 +196,7 @@ impl Kept {
     fn wants<O: Operator>(&self, operator: &O, key: &ObjectKey, seen: &SeenChild) -> bool {
         owner::plan(operator, key, &self.object, &self.children).is_none_or(|(_, plan)| {
             let mut wanted = plan.children.iter().filter(|child| child.body.is_some());
-            wanted.any(|child| child_id::<O>(child) == (Some(seen.kind), seen.place_hash))
+            wanted.any(|child| child_id::<O>(child) == seen.id())
         })
     }
 
@@ -214,7 +212,7 @@ impl Kept {
     fn merge_records(&mut self, children: &[SeenChild]) {
         // What is still to be looked at is known to the entry, and to the cache as far as events told it.
         for record in children.iter().filter(|child| !child.content.is_pending()) {
-            match self.children.get_mut(record.kind, record.place_hash) {
+            match self.children.get_mut(record.id()) {
                 Some(known) if known.resource_version <= record.resource_version => {
                     known.clone_from(record);
                 }
@@ -249,7 +247,7 @@ impl Kept {
     /// is read.
     fn doubt_forgotten(&mut self, children: &[SeenChild]) {
         for known in &mut *self.children {
-            if !children.iter().any(|child| child.is_same(known)) {
+            if !children.iter().any(|child| child.id() == known.id()) {
                 known.content = Content::Recorded(None);
             }
         }
@@ -257,8 +255,7 @@ impl Kept {
 
     /// Whether this child, which is not recorded, was the last one that was deleted.
     fn is_gone(&self, record: &SeenChild) -> bool {
-        record.resource_version <= self.lost_version
-            && (self.lost, self.lost_place_hash) == (Some(record.kind), record.place_hash)
+        record.resource_version <= self.lost_version && self.lost == Some(record.id())
     }
 
     /// Takes over the records from pages: a child that they do not show is gone, unless it is newer than they
@@ -267,7 +264,7 @@ impl Kept {
         self.children.retain(|known| {
             let page = revisions.get(known.kind.index());
             page.is_none_or(|page| known.resource_version > *page)
-                || children.iter().any(|record| record.is_same(known))
+                || children.iter().any(|record| record.id() == known.id())
         });
         self.merge_records(children);
         self.children.complete = true;

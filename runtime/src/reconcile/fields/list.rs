@@ -38,7 +38,7 @@ impl Merge<'_> {
         let claims: Vec<Option<usize>> = plan.iter().map(place).collect();
         let mut merged = Vec::with_capacity(plan.len());
         for (index, (planned, claim)) in plan.iter().zip(&claims).enumerate() {
-            let kept = claim.is_some() || self.keeps(at.value(planned));
+            let kept = claim.is_some() || self.keeps(at.item(planned));
             if !kept {
                 self.descend(&index.to_string(), Merge::differs);
             }

@@ -44,12 +44,12 @@ impl<'s> At<'s> {
         self.below(|set| set.field(name))
     }
 
+    /// Of a list whose items are told apart by keys, or by their value.
     pub(super) fn item(self, item: &Value) -> Self {
-        self.below(|set| set.item(item, false))
-    }
-
-    pub(super) fn value(self, item: &Value) -> Self {
-        self.below(|set| set.value(item))
+        self.below(|set| match item {
+            Value::Object(_) => set.item(item, false),
+            _ => set.value(item),
+        })
     }
 
     fn below(self, step: impl Fn(&'s Set<'s>) -> Option<&'s Set<'s>>) -> Self {
@@ -109,15 +109,19 @@ impl<'m> Merge<'m> {
         actual: Option<&Value>,
         at: At<'_>,
     ) -> Option<Value> {
+        // One without members was emptied, by whomever.
+        let is_whole = at.is_atomic() && !actual.is_some_and(is_empty);
         match (plan, actual) {
             (Value::Null, _) => self.absent(actual, at),
+            (Value::Object(_), None | Some(Value::Object(_)))
+                if is_whole && !mutant!(AtomicMapsAreMerged) =>
+            {
+                self.leaf(plan, actual, at)
+            }
             (Value::Object(plan), Some(Value::Object(found))) => {
                 Some(self.map(plan, found, at).into())
             }
             (Value::Object(plan), None) if !plan.is_empty() => {
-                if self.keeps(at) && at.is_atomic() {
-                    return None;
-                }
                 let map = self.map(plan, &Map::new(), at);
                 (!map.is_empty()).then(|| map.into())
             }
@@ -159,13 +163,6 @@ impl<'m> Merge<'m> {
         found: &Map<String, Value>,
         at: At<'_>,
     ) -> Map<String, Value> {
-        if !found.is_empty() && at.is_atomic() && !mutant!(AtomicMapsAreMerged) {
-            if self.keeps(at) || same_map(plan, found) {
-                return found.clone();
-            }
-            self.differs();
-            return without_null_members(plan);
-        }
         let mut merged = found.clone();
         let mut is_missing = false;
         for (key, planned) in plan {
@@ -249,10 +246,7 @@ impl<'m> Merge<'m> {
 
     /// What is left of an item that is not planned. It is ours if we have made it, whatever others have put into it.
     pub(super) fn left_item(&self, item: &Value, list: At<'_>) -> Option<Value> {
-        let at = match item {
-            Value::Object(_) => list.item(item),
-            _ => list.value(item),
-        };
+        let at = list.item(item);
         if self.basis == Basis::Another
             && at.ours.is_some_and(Set::is_own)
             && !at.theirs.is_some_and(Set::is_own)
@@ -311,11 +305,6 @@ impl<'m> Merge<'m> {
     }
 }
 
-fn without_null_members(plan: &Map<String, Value>) -> Map<String, Value> {
-    let members = plan.iter().filter(|(_, value)| !value.is_null());
-    map_of(members.map(|(key, value)| (key.clone(), without_nulls(value))))
-}
-
 /// Whether two values are one, to the last member. A planned `null` is nothing.
 pub(super) fn same(plan: &Value, found: &Value) -> bool {
     match (plan, found) {
@@ -335,11 +324,10 @@ fn same_list(plan: &[Value], found: &[Value]) -> bool {
 }
 
 fn same_map(plan: &Map<String, Value>, found: &Map<String, Value>) -> bool {
-    let planned = plan.iter().filter(|(_, value)| !value.is_null());
-    planned.clone().count() == found.len()
-        && planned
-            .into_iter()
-            .all(|(key, value)| found.get(key).is_some_and(|found| same(value, found)))
+    let mut planned = plan.iter().filter(|(_, value)| !value.is_null());
+    let is_there =
+        |(key, value): (&String, &Value)| found.get(key).is_some_and(|found| same(value, found));
+    planned.clone().count() == found.len() && planned.all(is_there)
 }
 
 /// `null`, an empty map or an empty list.

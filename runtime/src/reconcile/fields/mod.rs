@@ -179,8 +179,8 @@ fn keep_annotations(found: &Value, wanted: &mut Value) {
 pub(crate) fn is_as_listed(planned: &Planned<'_>, found: &Found<'_>) -> bool {
     let covers = |planned: &Value, found: &Value| is_plain(None, "", planned, found);
     match found.basis(planned) {
-        Basis::Another => false,
-        Basis::This { touched: true } => false,
+        _ if found.generation == 0 => correct(planned, found, Others::Stay).is_none(),
+        Basis::Another | Basis::This { touched: true } => false,
         // Nobody has changed its spec since our write.
         Basis::This { touched: false } => {
             let of = |value: &Value| value.get("metadata").cloned().unwrap_or_default();

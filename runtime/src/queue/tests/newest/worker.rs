@@ -26,7 +26,7 @@ impl Model {
         for child in 0..KINDS {
             let known = state
                 .children
-                .get_mut(kind(child), 1)
+                .get_mut((kind(child), 1))
                 .map(|seen| seen.content.clone());
             let is_pending = known.as_ref().is_some_and(Content::is_pending);
             // The status of a ready owner follows from its workload, which is read where it is not known.
@@ -57,7 +57,7 @@ impl Model {
                     }
                     let (uid_hash, generation, marks) = state
                         .children
-                        .get_mut(kind(child), 1)
+                        .get_mut((kind(child), 1))
                         .map_or((0, 0, 0), |seen| {
                             (seen.uid_hash, seen.state.generation, seen.marks)
                         });
@@ -93,7 +93,7 @@ impl Model {
         }
         state.children.settle();
         state.children.complete |= all;
-        let workload = state.children.get_mut(kind(0), 1);
+        let workload = state.children.get_mut((kind(0), 1));
         let ready = workload.map_or(self.owners[owner].ready, |seen| {
             seen.state.ready_replicas > 0
         });
