@@ -24,9 +24,9 @@ use crate::queue::unshown::Unshown;
 const RETRY_TURN: u32 = 4;
 
 /// All entries, by key.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Entries {
-    limits: Limits,
+    pub(super) limits: Limits,
     by_key: HashMap<ObjectKey, Box<Entry>>,
     ready: VecDeque<ObjectKey>,
     /// Owners whose last attempt failed. Where others are ready, they have one turn in [`RETRY_TURN`].
@@ -41,7 +41,8 @@ pub(super) struct Entries {
     queued_bytes: usize,
     waiting_bytes: usize,
     in_flight: usize,
-    finalizer: bool,
+    /// Whether the operator has a finalizer.
+    pub(super) finalizer: bool,
     evicted: Evicted,
     /// Writes of owners that left early, which the watch is still to show.
     pub(super) unshown: Unshown,
@@ -51,19 +52,8 @@ impl Entries {
     pub(super) fn new(limits: Limits, finalizer: bool) -> Self {
         Self {
             limits,
-            by_key: HashMap::new(),
-            ready: VecDeque::new(),
-            retries: VecDeque::new(),
-            turn: 0,
-            large: VecDeque::new(),
-            large_bytes: 0,
-            timers: BTreeSet::new(),
-            queued_bytes: 0,
-            waiting_bytes: 0,
-            in_flight: 0,
             finalizer,
-            evicted: Evicted::default(),
-            unshown: Unshown::of(limits.entries),
+            ..Self::default()
         }
     }
 
@@ -81,49 +71,36 @@ impl Entries {
         self.by_key.get(key).map(|entry| &**entry)
     }
 
-    /// An entry to change; its specs are changed by [`change_owner`](Self::change_owner) and
-    /// [`change_arrivals`](Self::change_arrivals), which count their bytes.
+    /// An entry to change; its specs are changed by [`change`](Self::change), which counts their bytes.
     pub(super) fn get_mut(&mut self, key: &ObjectKey) -> Option<&mut Entry> {
         self.by_key.get_mut(key).map(|entry| &mut **entry)
     }
 
-    /// All entries, to change anything but their specs.
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (&ObjectKey, &mut Entry)> {
-        self.by_key
-            .iter_mut()
-            .map(|(key, entry)| (key, &mut **entry))
-    }
-
-    /// Changes the owner of an entry.
-    pub(super) fn change_owner(&mut self, key: &ObjectKey, change: impl FnOnce(&mut OwnerState)) {
+    /// Changes the owner of an entry, or what has arrived for it.
+    pub(super) fn change(&mut self, key: &ObjectKey, change: impl FnOnce(&mut Entry)) {
         if let Some(entry) = self.by_key.get_mut(key) {
             let pool = pool(entry.state, &mut self.queued_bytes, &mut self.waiting_bytes);
-            *pool -= entry.owner.spec_bytes();
-            change(&mut entry.owner);
-            *pool += entry.owner.spec_bytes();
+            *pool -= entry.spec_bytes();
+            change(entry);
+            *pool += entry.spec_bytes();
         }
     }
 
-    /// Changes what has arrived for an entry that a worker has.
-    pub(super) fn change_arrivals(&mut self, key: &ObjectKey, change: impl FnOnce(&mut Arrivals)) {
-        if let Some(entry) = self.by_key.get_mut(key) {
-            self.queued_bytes -= entry.arrivals.spec_bytes();
-            change(&mut entry.arrivals);
-            self.queued_bytes += entry.arrivals.spec_bytes();
+    /// The same of all entries, in no order.
+    pub(super) fn change_all(&mut self, mut change: impl FnMut(&ObjectKey, &mut Entry)) {
+        let keys: Vec<_> = self.by_key.keys().cloned().collect();
+        for key in keys {
+            self.change(&key, |entry| change(&key, entry));
         }
     }
 
     /// resourceVersions start over because the server was restored: forgets all that are compared.
     pub(super) fn forget_revisions(&mut self) {
-        self.unshown.forget();
-        for entry in self.by_key.values_mut() {
-            let pool = pool(entry.state, &mut self.queued_bytes, &mut self.waiting_bytes);
-            *pool -= entry.owner.spec_bytes();
+        self.unshown = Unshown::default();
+        self.change_all(|_, entry| {
             entry.owner.forget_revisions();
-            *pool += entry.owner.spec_bytes();
-            self.queued_bytes -= entry.arrivals.spec_bytes();
             entry.arrivals.forget_revisions();
-        }
+        });
     }
 
     /// Adds an entry if the bounds allow it, with an eviction where that is needed.
@@ -212,15 +189,6 @@ impl Entries {
             self.timers.insert((due_ms, key));
         }
         Admission::Accepted
-    }
-
-    /// Lets an entry that is delayed wait until `due_ms` at most.
-    pub(super) fn hasten(&mut self, key: &ObjectKey, due_ms: u64) -> Admission {
-        let at_ms = self.get(key).and_then(|entry| entry.state.timer_ms());
-        match at_ms.is_some_and(|at_ms| due_ms < at_ms) {
-            true => self.delay(key, due_ms),
-            false => Admission::Accepted,
-        }
     }
 
     /// Hands the next entry that is ready to a worker. Large owners wait until those before them are done; the
@@ -335,9 +303,7 @@ impl Entries {
         let Some((key, entry)) = self.by_key.remove_entry(key) else {
             return;
         };
-        *pool(entry.state, &mut self.queued_bytes, &mut self.waiting_bytes) -=
-            entry.owner.spec_bytes();
-        self.queued_bytes -= entry.arrivals.spec_bytes();
+        *pool(entry.state, &mut self.queued_bytes, &mut self.waiting_bytes) -= entry.spec_bytes();
         if let Some(at_ms) = entry.state.timer_ms() {
             self.timers.remove(&(at_ms, key));
         }
@@ -384,7 +350,7 @@ impl Queue {
     /// Whether a relist may add owners: half of the bounds is free for the watches, and an entry is free or
     /// one that waits can be evicted.
     pub fn has_capacity(&self) -> bool {
-        let (entries, limits) = (&self.entries, &self.limits);
+        let (entries, limits) = (&self.entries, &self.entries.limits);
         (entries.by_key.len() < limits.entries || !entries.timers.is_empty())
             && entries.queued_bytes < limits.spec_bytes / 2
             && entries.untried() < limits.queued().div_ceil(2)
@@ -393,15 +359,17 @@ impl Queue {
     /// Whether a status may yield, which needs an entry, as new owners do, and keeps a spec, which is read again where
     /// it is dropped: few entries wait for a time, and half of the bytes for their specs are free.
     pub fn has_room_to_yield(&self) -> bool {
-        self.entries.timers.len() < self.limits.entries / 4
-            && self.entries.waiting_bytes < self.limits.waiting_spec_bytes / 2
+        let (entries, limits) = (&self.entries, &self.entries.limits);
+        entries.timers.len() < limits.entries / 4
+            && entries.waiting_bytes < limits.waiting_spec_bytes / 2
     }
 
     /// Whether all entries are taken and most of them are of failing owners.
     pub fn is_full_of_failures(&self) -> bool {
         let failing = self.entries.by_key.values();
         let failing = failing.filter(|entry| entry.owner.work.attempts > 0);
-        self.len() >= self.limits.entries && failing.count() > self.limits.entries / 2
+        let most = self.entries.limits.entries;
+        self.len() >= most && failing.count() > most / 2
     }
 
     /// What was evicted since the last call. Relists have to find it.

@@ -40,6 +40,11 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// Bytes of the specs that are kept here.
+    pub(super) fn spec_bytes(&self) -> usize {
+        self.owner.spec_bytes() + self.arrivals.spec_bytes()
+    }
+
     /// Whether the owner failed and waits to be tried again.
     pub(super) fn is_failing(&self) -> bool {
         matches!(self.state, State::Delayed { .. }) && self.owner.work.attempts > 0

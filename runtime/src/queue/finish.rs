@@ -20,8 +20,7 @@ impl Queue {
         let Some(mut arrivals) = self.entries.returned(key) else {
             return Admission::Idle;
         };
-        let mut set_back_ms = None;
-        let own = match arrivals.update_owner(&mut owner, self.finalizer) {
+        let (own, pause_ms) = match arrivals.update_owner(&mut owner, self.entries.finalizer) {
             Meanwhile::Deleted => {
                 self.entries.remove(key);
                 return Admission::Idle;
@@ -32,10 +31,10 @@ impl Queue {
                 self.entries.remove(key);
                 return self.insert_with_work(key, *shown);
             }
-            Meanwhile::Same(own) => own,
+            Meanwhile::Same(own) => (own, None),
             Meanwhile::Overwritten(own) => {
-                set_back_ms = Some(pause_ms(&mut owner, self.limits.merge_ms));
-                own
+                let pause_ms = pause_ms(&mut owner, self.entries.limits.merge_ms);
+                (own, Some(pause_ms))
             }
         };
         if outcome == Outcome::Gone && own.is_empty() {
@@ -46,11 +45,11 @@ impl Queue {
         arrivals.update_children(&mut owner);
         let is_calm = !owner.has_work();
         owner.work.request(own);
-        if let Some(set_back_ms) = set_back_ms
+        if let Some(pause_ms) = pause_ms
             && matches!(outcome, Outcome::Written { .. })
             && is_calm
         {
-            let due_ms = now_ms + set_back_ms;
+            let due_ms = now_ms + pause_ms;
             self.entries.put_back(key, owner, State::Delayed { due_ms });
             self.entries.drop_specs(key);
             return Admission::Accepted;
@@ -61,14 +60,16 @@ impl Queue {
 
     /// The entry of an owner that a worker has returned goes on.
     fn put_back(&mut self, key: &ObjectKey, mut owner: OwnerState, outcome: Outcome, now_ms: u64) {
-        if matches!(outcome, Outcome::Failed { .. } | Outcome::Waits { .. }) {
-            return self.delay(key, owner, outcome.base_ms(), now_ms);
+        match outcome {
+            Outcome::Failed { base_ms } => return self.delay(key, owner, base_ms, now_ms),
+            Outcome::Waits { base_ms } => return self.delay(key, owner, Some(base_ms), now_ms),
+            _ => {}
         }
         // What becomes ready meanwhile is what the status waits for.
         let only_status = owner.work.triggers.without(Triggers::STATUS).is_empty()
             && !owner.children.are_pending();
         if outcome == Outcome::Yielded && only_status {
-            let due_ms = now_ms + self.limits.yield_ms;
+            let due_ms = now_ms + self.entries.limits.yield_ms;
             self.entries.put_back(key, owner, State::Delayed { due_ms });
             return self.entries.drop_specs(key);
         }
@@ -76,9 +77,9 @@ impl Queue {
             if !owner.has_work() {
                 owner.object.body = None;
             }
-            self.limits.confirm_ms
+            self.entries.limits.confirm_ms
         } else {
-            self.limits.progress_ms
+            self.entries.limits.progress_ms
         };
         let until_ms = now_ms + keep_ms;
         self.entries
@@ -93,7 +94,12 @@ impl Queue {
         if owner.work.attempts >= WITHOUT_SPEC_FROM {
             owner.drop_bodies();
         }
-        let after_ms = backoff_ms(&self.limits, owner.work.attempts, base_ms, &mut self.random);
+        let after_ms = backoff_ms(
+            &self.entries.limits,
+            owner.work.attempts,
+            base_ms,
+            &mut self.random,
+        );
         let due_ms = now_ms + after_ms;
         self.entries.put_back(key, owner, State::Delayed { due_ms });
         self.entries.drop_specs(key);

@@ -33,8 +33,6 @@ const WITHOUT_SPEC_FROM: u8 = 2;
 /// What events, relists and workers do to the entries.
 #[derive(Debug)]
 pub struct Queue {
-    limits: Limits,
-    finalizer: bool,
     entries: Entries,
     versions: Versions,
     random: u64,
@@ -44,8 +42,6 @@ impl Queue {
     /// An empty queue for an operator with or without a finalizer. `versions`: of its kinds, of which nothing was said yet.
     pub fn new(limits: Limits, versions: Versions, finalizer: bool, seed: u64) -> Self {
         Self {
-            limits,
-            finalizer,
             entries: Entries::new(limits, finalizer),
             versions,
             random: seed | 1,
@@ -72,31 +68,24 @@ impl Queue {
             true => u64::MAX,
             false => owners_version,
         };
-        let (mut waiting, mut doubted) = (Vec::new(), Vec::new());
-        for (key, entry) in self.entries.iter_mut() {
+        let mut waiting = Vec::new();
+        self.entries.change_all(|key, entry| {
             if entry.state == State::InFlight {
                 if !mutant!(RelistedInFlightIgnored) {
                     entry.arrivals.recheck_children();
                 }
-                continue;
+                return;
             }
-            let owner = &entry.owner;
-            let is_newer = owner.object.newest_version() > owners_version;
-            let by_event = owner
-                .work
-                .triggers
-                .has(Triggers::CHILD.with(Triggers::STATUS))
-                || owner.children.are_pending();
-            if is_newer || by_event {
-                doubted.push(key.clone());
+            let owner = &mut entry.owner;
+            let of_children = Triggers::CHILD.with(Triggers::STATUS);
+            let by_event = owner.work.triggers.has(of_children) || owner.children.are_pending();
+            if owner.object.newest_version() > owners_version || by_event {
+                owner.recheck();
                 if matches!(entry.state, State::Awaiting { .. }) {
                     waiting.push(key.clone());
                 }
             }
-        }
-        for key in doubted {
-            self.entries.change_owner(&key, OwnerState::recheck);
-        }
+        });
         // A map has no order of its own, and a simulation repeats exactly.
         waiting.sort_unstable();
         for key in waiting {
@@ -108,17 +97,10 @@ impl Queue {
     /// finds an owner only where it or its children ask for work. What is held of an owner may be out of date: it is read
     /// before it is relied on.
     pub fn owners_relisted(&mut self) {
-        let mut held = Vec::new();
-        for (key, entry) in self.entries.iter_mut() {
-            match entry.state {
-                State::InFlight => entry.arrivals.request(Triggers::REFRESH),
-                _ => held.push(key.clone()),
-            }
-        }
-        for key in held {
-            self.entries
-                .change_owner(&key, |owner| owner.object.body = None);
-        }
+        self.entries.change_all(|_, entry| match entry.state {
+            State::InFlight => entry.arrivals.request(Triggers::REFRESH),
+            _ => entry.owner.object.body = None,
+        });
     }
 
     /// The next owner to work on. Where nobody has work, a status has no reason to yield.

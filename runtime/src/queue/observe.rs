@@ -112,7 +112,7 @@ impl Queue {
         hold: &dyn Fn() -> Content,
         now_ms: u64,
     ) -> Admission {
-        let due_ms = now_ms + self.limits.merge_ms;
+        let due_ms = now_ms + self.entries.limits.merge_ms;
         let Some(entry) = self.entries.get_mut(key) else {
             let Some(mut owner) = idle else {
                 return Admission::Idle;
@@ -143,7 +143,7 @@ impl Queue {
             if mutant!(RecreatedInFlightIgnored) {
                 return Admission::Idle;
             }
-            self.entries.change_owner(key, OwnerState::doubt);
+            self.entries.change(key, |entry| entry.owner.doubt());
             return match awaits {
                 true => self.entries.delay(key, due_ms),
                 false => Admission::Accepted,
@@ -152,9 +152,9 @@ impl Queue {
         let of_idle = idle.filter(|_| entry.is_merging());
         let of_idle = of_idle.map_or(Triggers::default(), |owner| owner.work.triggers);
         let mut change = Change::Nothing;
-        self.entries.change_owner(key, |owner| {
-            change = owner.observe(event.child, hold);
-            owner.work.request(of_idle);
+        self.entries.change(key, |entry| {
+            change = entry.owner.observe(event.child, hold);
+            entry.owner.work.request(of_idle);
         });
         let admission = self.on_change(key, change, due_ms);
         self.entries.drop_specs(key);
@@ -173,10 +173,10 @@ impl Queue {
                 entry.owner.work.attempts = 0;
                 self.entries.enqueue(key)
             }
-            (State::Delayed { .. }, change)
-                if entry.is_overwritten() && change != Change::Nothing =>
+            (State::Delayed { due_ms: at_ms }, change)
+                if entry.is_overwritten() && change != Change::Nothing && due_ms < at_ms =>
             {
-                self.entries.hasten(key, due_ms)
+                self.entries.delay(key, due_ms)
             }
             (State::Delayed { .. } | State::Queued | State::InFlight, _) => Admission::Accepted,
         }

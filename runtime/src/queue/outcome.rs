@@ -89,13 +89,4 @@ impl Outcome {
             Outcome::Again | Outcome::Failed { .. } | Outcome::Waits { .. } => {}
         }
     }
-
-    /// The first delay that it names, ms.
-    pub(crate) fn base_ms(self) -> Option<u64> {
-        match self {
-            Outcome::Failed { base_ms } => base_ms,
-            Outcome::Waits { base_ms } => Some(base_ms),
-            _ => None,
-        }
-    }
 }

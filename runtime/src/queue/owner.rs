@@ -9,7 +9,7 @@
 //! cache knows of a status (`cache`).
 
 use crate::model::{ObjectKey, OwnerState, Triggers, Uid};
-use crate::queue::entry::State;
+use crate::queue::entry::{Entry, State};
 use crate::queue::{Admission, Queue};
 
 /// A pause doubles as often at most: from one second to 256.
@@ -25,61 +25,47 @@ impl Queue {
         now_ms: u64,
     ) -> Admission {
         let is_own = self.entries.unshown.shows(shown.object.resource_version);
-        let (has_entry, differs) = match self.entries.get(key) {
-            // It is compared when the worker returns it.
-            Some(entry) if entry.state == State::InFlight => (true, false),
+        let own = shown.object.own_triggers(self.entries.finalizer);
+        let has_work = shown.object.deleting || !own.is_empty();
+        match self.entries.get(key) {
+            // What is shown meanwhile is told apart when the worker returns it.
+            Some(entry) if entry.state == State::InFlight => {}
             Some(entry) => {
                 let known = &entry.owner.object;
+                if known.uid == shown.object.uid && known.is_marked_anew(&shown.object) {
+                    let comparison = shown.object.comparison();
+                    return self.admit_owner(key, shown, comparison);
+                }
                 let is_same = known.may_be(shown.object.uid);
-                (true, is_same && known.may_be_overwritten(&shown.object))
+                if is_same && !has_work && known.may_be_overwritten(&shown.object) {
+                    return self.overwrite(key, shown, now_ms);
+                }
             }
-            None => (false, !is_known && !is_own),
-        };
-        if self.is_marked_anew(key, &shown) {
-            let comparison = shown.object.comparison();
-            return self.admit_owner(key, shown, comparison);
+            None if has_work || is_known || is_own => {}
+            None => return self.insert_overwritten(key, shown, now_ms),
         }
-        let has_work =
-            shown.object.deleting || !shown.object.own_triggers(self.finalizer).is_empty();
-        if !differs || has_work {
-            return self.admit_owner(key, shown, Triggers::default());
-        }
-        match has_entry {
-            true => self.overwrite(key, shown, now_ms),
-            false => self.insert_overwritten(key, shown, now_ms),
-        }
-    }
-
-    /// Whether somebody has changed the labels or annotations of an owner that has an entry. What arrives while a worker
-    /// has it is told apart when that returns it.
-    fn is_marked_anew(&self, key: &ObjectKey, shown: &OwnerState) -> bool {
-        self.entries.get(key).is_some_and(|entry| {
-            let known = &entry.owner.object;
-            entry.state != State::InFlight
-                && known.uid == shown.object.uid
-                && known.is_marked_anew(&shown.object)
-        })
+        self.admit_owner(key, shown, Triggers::default())
     }
 
     fn insert_overwritten(&mut self, key: &ObjectKey, shown: OwnerState, now_ms: u64) -> Admission {
         let mut owner = shown;
         owner.work.triggers = Triggers::CHECK;
-        let due_ms = now_ms + pause_ms(&mut owner, self.limits.merge_ms);
+        let due_ms = now_ms + pause_ms(&mut owner, self.entries.limits.merge_ms);
         let admission = self.entries.insert(key, owner, State::Delayed { due_ms });
         self.entries.drop_specs(key);
         admission
     }
 
     fn overwrite(&mut self, key: &ObjectKey, shown: OwnerState, now_ms: u64) -> Admission {
-        self.entries.change_owner(key, |owner| {
-            owner.work.request(shown.object.comparison());
-            owner.refresh(shown.object);
+        self.entries.change(key, |entry| {
+            entry.owner.work.request(shown.object.comparison());
+            entry.owner.refresh(shown.object);
         });
-        let Some(entry) = self.entries.get_mut(key) else {
-            return Admission::Idle;
-        };
-        if matches!(entry.state, State::Awaiting { .. }) {
-            let due_ms = now_ms + pause_ms(&mut entry.owner, self.limits.merge_ms);
+        let merge_ms = self.entries.limits.merge_ms;
+        if let Some(entry) = self.entries.get_mut(key)
+            && matches!(entry.state, State::Awaiting { .. })
+        {
+            let due_ms = now_ms + pause_ms(&mut entry.owner, merge_ms);
             self.entries.delay(key, due_ms);
         }
         self.entries.drop_specs(key);
@@ -93,7 +79,10 @@ impl Queue {
         mut shown: OwnerState,
         beyond: Triggers,
     ) -> Admission {
-        shown.work.triggers = shown.object.own_triggers(self.finalizer).with(beyond);
+        shown.work.triggers = shown
+            .object
+            .own_triggers(self.entries.finalizer)
+            .with(beyond);
         let Some(entry) = self.entries.get_mut(key) else {
             return self.insert_with_work(key, shown);
         };
@@ -104,7 +93,7 @@ impl Queue {
                 shown.drop_bodies();
             }
             self.entries
-                .change_arrivals(key, |arrivals| arrivals.on_owner(shown, beyond, same));
+                .change(key, |entry| entry.arrivals.on_owner(shown, beyond, same));
             return Admission::Accepted;
         }
         let newest = entry.owner.object.newest_version();
@@ -133,11 +122,16 @@ impl Queue {
             return Admission::Idle;
         }
         entry.owner.work.request(found);
-        match entry.state {
-            State::Delayed { .. } if entry.is_overwritten() => self.entries.enqueue(key),
+        self.go_on(key)
+    }
+
+    /// There is more to do for an owner that no worker has.
+    fn go_on(&mut self, key: &ObjectKey) -> Admission {
+        let waits = |entry: &Entry| matches!(entry.state, State::Delayed { .. });
+        match self.entries.get(key) {
             // It failed, or changes are being merged: it stays due at the same time.
-            State::Delayed { .. } => Admission::Accepted,
-            State::Queued | State::InFlight | State::Awaiting { .. } => self.requeue_or_settle(key),
+            Some(entry) if waits(entry) && !entry.is_overwritten() => Admission::Accepted,
+            _ => self.entries.enqueue(key),
         }
     }
 
@@ -154,17 +148,15 @@ impl Queue {
             return Admission::Idle;
         };
         let known = entry.owner.object.newest_version() > 0;
-        let changed = known
-            && (shown.object.generation != entry.owner.object.generation
-                || shown.object.deleting != entry.owner.object.deleting
-                || shown.object.marks != entry.owner.object.marks);
+        let changed = known && entry.owner.object.is_changed(&shown.object);
         // It failed, or events of its children are being merged.
         let waits = matches!(entry.state, State::Delayed { .. })
             && (known || shown.work.triggers.is_empty())
             && !changed
             && (!entry.is_overwritten() || beyond.is_empty());
-        let finalizer = self.finalizer;
-        self.entries.change_owner(key, |owner| {
+        let finalizer = self.entries.finalizer;
+        self.entries.change(key, |entry| {
+            let owner = &mut entry.owner;
             owner.refresh(shown.object);
             // Computed again: metadata alone do not tell the observed generation.
             let own = owner.object.own_triggers(finalizer);
@@ -200,8 +192,8 @@ impl Queue {
             return Admission::Accepted;
         }
         if shown.children.complete {
-            self.entries.change_owner(key, |owner| {
-                owner.observe_pages(&shown.children, revisions);
+            self.entries.change(key, |entry| {
+                entry.owner.observe_pages(&shown.children, revisions);
             });
         }
         let state = self.entries.get(key).map(|entry| entry.state);
@@ -221,13 +213,11 @@ impl Queue {
             return self.entries.insert(key, owner, State::Queued);
         };
         entry.owner.work.request(triggers);
-        match entry.state {
-            State::InFlight => entry.arrivals.request(triggers.with(Triggers::CHILDREN)),
-            State::Awaiting { .. } => return self.entries.enqueue(key),
-            State::Delayed { .. } if entry.is_overwritten() => return self.entries.enqueue(key),
-            State::Queued | State::Delayed { .. } => {}
+        if entry.state == State::InFlight {
+            entry.arrivals.request(triggers.with(Triggers::CHILDREN));
+            return Admission::Accepted;
         }
-        Admission::Accepted
+        self.go_on(key)
     }
 
     /// The owner was deleted at `resource_version`.
@@ -236,8 +226,8 @@ impl Queue {
             return;
         };
         if entry.state == State::InFlight {
-            self.entries.change_arrivals(key, |arrivals| {
-                arrivals.on_owner_gone(uid, resource_version)
+            self.entries.change(key, |entry| {
+                entry.arrivals.on_owner_gone(uid, resource_version);
             });
         } else if entry.owner.object.uid == uid {
             self.entries.remove(key);
@@ -251,7 +241,8 @@ impl Queue {
         key: &ObjectKey,
         triggers: Triggers,
     ) -> Admission {
-        self.entries.change_owner(key, |owner| {
+        self.entries.change(key, |entry| {
+            let owner = &mut entry.owner;
             if owner.object.uid != Uid::default() {
                 owner.doubt();
             }

@@ -8,7 +8,7 @@ impl Entries {
     /// Compares the counters with what the entries hold.
     pub(in crate::queue) fn assert_consistent(&self) {
         let entries = || self.by_key.values();
-        let held = entries().map(|e| e.owner.spec_bytes() + e.arrivals.spec_bytes());
+        let held = entries().map(|e| e.spec_bytes());
         let timed = entries().filter(|e| e.state.timer_ms().is_some());
         assert!(self.by_key.len() <= self.limits.entries);
         assert!(self.waiting_bytes <= self.limits.waiting_spec_bytes);

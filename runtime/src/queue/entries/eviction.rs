@@ -38,7 +38,8 @@ impl Entries {
     pub(in crate::queue) fn end_wait(&mut self, key: &ObjectKey) {
         self.evicted.waiting = true;
         if let Some(entry) = self.by_key.get(key) {
-            self.unshown.insert(entry.owner.object.own_version);
+            let version = entry.owner.object.own_version;
+            self.unshown.insert(version, self.limits.entries);
         }
         self.remove(key);
     }
