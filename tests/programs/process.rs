@@ -5,7 +5,7 @@ mod example;
 mod several;
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv6Addr, SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -220,10 +220,11 @@ fn install_run_reconcile_and_stop_on_sigterm() {
     let dir = folder("run");
     let cluster = Cluster::start(&dir);
     let admin = free_port();
+    let all_addresses = format!(":{}", admin.port());
     let start = || {
         let mut command = tare(&dir);
         command
-            .args(["run", "--admin", &admin.to_string()])
+            .args(["run", "--admin", &all_addresses])
             .env("KUBECONFIG", &cluster.kubeconfig);
         Running(
             command
@@ -240,7 +241,12 @@ fn install_run_reconcile_and_stop_on_sigterm() {
         ask(admin, "/readyz")
             .filter(|answer| answer.contains("503") && answer.contains("run `tare install`"))
     });
-    assert!(ask(admin, "/livez").unwrap().starts_with("HTTP/1.1 200"));
+    // As a probe on an IPv6-only cluster asks, and one on any other.
+    let of_ipv6 = SocketAddr::from((Ipv6Addr::LOCALHOST, admin.port()));
+    for address in [admin, of_ipv6] {
+        let answer = ask(address, "/livez").unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{address}: {answer}");
+    }
 
     let installed = tare(&dir)
         .arg("install")

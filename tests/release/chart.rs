@@ -35,7 +35,7 @@ pub fn trials() -> Vec<Trial> {
     {
         eprintln!("tests of the chart are ignored: {reason}");
     }
-    let alone: [(&str, Test); 5] = [
+    let alone: [(&str, Test); 6] = [
         ("lint_has_no_warning", lint_has_no_warning),
         (
             "by_default_it_is_install_yaml",
@@ -45,6 +45,10 @@ pub fn trials() -> Vec<Trial> {
         (
             "a_namespace_that_is_there_is_not_made",
             a_namespace_that_is_there_is_not_made,
+        ),
+        (
+            "what_a_distribution_decides_is_a_value",
+            what_a_distribution_decides_is_a_value,
         ),
         (
             "a_wrong_value_is_refused_in_one_line",
@@ -167,7 +171,7 @@ fn values_reach_the_pod(helm: &Helm) {
     let args = [
         "run",
         "--admin",
-        "0.0.0.0:8080",
+        ":8080",
         "--cache=pruned",
         "--concurrency=8",
     ];
@@ -180,6 +184,17 @@ fn values_reach_the_pod(helm: &Helm) {
     assert_eq!(pod["imagePullSecrets"], json!([{ "name": "edge" }]));
     let account = &objects["ClusterRoleBinding -/tare"]["subjects"][0];
     assert_eq!(account["namespace"], "operators");
+}
+
+/// OpenShift assigns the user; MicroK8s has another port.
+fn what_a_distribution_decides_is_a_value(helm: &Helm) {
+    let objects = helm.rendered(&["--set=runAsUser=null,apiServerPorts={443,16443}"]);
+    let pod = &objects["Deployment tare-system/tare"]["spec"]["template"]["spec"];
+    let security = json!({ "runAsNonRoot": true, "seccompProfile": { "type": "RuntimeDefault" } });
+    assert_eq!(pod["securityContext"], security);
+    let policy = &objects["NetworkPolicy tare-system/tare"]["spec"]["egress"];
+    let port = |number: u16| json!({ "protocol": "TCP", "port": number });
+    assert_eq!(policy, &json!([{ "ports": [port(443), port(16443)] }]));
 }
 
 /// `helm install --namespace tare-system --create-namespace`: Helm would not take over the namespace that it has made.
@@ -206,6 +221,8 @@ fn a_wrong_value_is_refused_in_one_line(helm: &Helm) {
         ("namespace.name=Tare", "'/namespace/name'"),
         ("scope=everything", "'/scope'"),
         ("crd.keep=maybe", "'/crd/keep'"),
+        ("runAsUser=0", "'/runAsUser'"),
+        ("apiServerPorts[0]=0", "'/apiServerPorts/0'"),
     ] {
         let set = format!("--set={value}");
         let said = helm.says(&["template", "tare"], &[&set]);

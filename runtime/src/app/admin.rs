@@ -8,6 +8,8 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -52,6 +54,30 @@ impl Page<'_> {
             version: self.version,
             allocator: allocator::NAME,
         })
+    }
+}
+
+/// An address as a user writes it; `:8080` is that port of all addresses.
+pub fn parse(written: &str) -> Option<SocketAddr> {
+    match written.strip_prefix(':') {
+        Some(port) => Some((Ipv6Addr::UNSPECIFIED, port.parse().ok()?).into()),
+        None => written.parse().ok(),
+    }
+}
+
+/// Listens. `[::]` takes IPv4 too, as Linux does by default, and is `0.0.0.0` where the kernel has no IPv6.
+///
+/// # Errors
+/// The address is not this machine's, is in use, or may not be used.
+pub async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    match TcpListener::bind(address).await {
+        Err(error)
+            if address.ip() == Ipv6Addr::UNSPECIFIED
+                && error.kind() != io::ErrorKind::AddrInUse =>
+        {
+            TcpListener::bind((Ipv4Addr::UNSPECIFIED, address.port())).await
+        }
+        listening => listening,
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use lexopt::prelude::*;
 use tracing::level_filters::LevelFilter;
 
+use crate::app::admin;
 use crate::cache::Mode;
 
 /// The text of `help`, with placeholders.
@@ -41,7 +42,8 @@ Options of run:
   --leader-elect       of several replicas only the one that holds a Lease works
   --lease NAME         name of that Lease, in the namespace of the client        [{name}]
                        replicas with another --namespace or --selector need one of their own
-  --admin ADDR         address of /livez, /readyz and /metrics           [127.0.0.1:8080]
+  --admin ADDR         address of /livez, /readyz and /metrics; :PORT is
+                       all addresses of the machine                      [127.0.0.1:8080]
 
 Options of run and install:
   --context NAME       context of the kubeconfig                         [current]
@@ -237,9 +239,9 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
             Long("lease") if running => lease_name = Some(parser.value()?.string()?),
             Long("admin") if running => {
                 let value = parser.value()?.string()?;
-                run.admin = value.parse().map_err(|_| {
+                run.admin = admin::parse(&value).ok_or_else(|| {
                     UsageError(format!(
-                        "--admin {value:?} is not an address; give one like 127.0.0.1:8080"
+                        "--admin {value:?} is not an address; give one like 127.0.0.1:8080, or :8080 for all of the machine"
                     ))
                 })?;
             }
@@ -310,6 +312,25 @@ mod tests {
             (run.concurrency, run.admin.port(), run.namespaces),
             (4, 9, vec!["shop".to_owned(), "infra".to_owned()])
         );
+    }
+
+    #[test]
+    fn addresses_of_the_admin_port() {
+        for (written, want) in [
+            ("127.0.0.1:8080", Some("127.0.0.1:8080")),
+            ("[::1]:9", Some("[::1]:9")),
+            (":8080", Some("[::]:8080")),
+            (":", None),
+            (":65536", None),
+            ("localhost:8080", None),
+        ] {
+            let parsed = parse_line(&format!("run --admin {written}"));
+            let address = match parsed {
+                Ok(Command::Run(run)) => Some(run.admin.to_string()),
+                _ => None,
+            };
+            assert_eq!(address.as_deref(), want, "{written}");
+        }
     }
 
     #[test]

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use http::HeaderValue;
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::{info, warn};
@@ -159,7 +158,7 @@ pub async fn run(
     fronts: Vec<Front>,
 ) -> Result<(), RunError> {
     telemetry::init(options.cluster.log);
-    let listener = TcpListener::bind(options.admin)
+    let listener = admin::listen(options.admin)
         .await
         .map_err(|error| RunError::Admin {
             address: options.admin,
