@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::api::{Operator, mark_annotation};
 use crate::cache::ChildUpdate;
 use crate::model::{
-    Body, ChildId, Content, ObjectKey, OwnerObject, OwnerState, SeenChild, SeenChildren, Triggers,
+    Body, Content, KindId, ObjectKey, OwnerObject, OwnerState, SeenChild, SeenChildren, Triggers,
 };
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, child_id, planned_body};
@@ -24,7 +24,8 @@ pub(super) struct Kept {
     /// resourceVersion of the newest deletion of a child, and which one that was: unrecorded and older, it is gone,
     /// and another may be.
     lost_version: u64,
-    lost: Option<ChildId>,
+    lost: Option<KindId>,
+    lost_place_hash: u32,
     /// The relist that last showed it.
     pub(super) epoch: u8,
 }
@@ -114,7 +115,7 @@ impl Kept {
         if seen.content == Content::Gone {
             if seen.resource_version > self.lost_version {
                 self.lost_version = seen.resource_version;
-                self.lost = Some(seen.id());
+                (self.lost, self.lost_place_hash) = (Some(seen.kind), seen.place_hash);
             }
             self.children.retain(|known| known.id() != seen.id());
             let planned = idle && !self.object.deleting && self.wants(operator, key, seen);
@@ -255,7 +256,8 @@ impl Kept {
 
     /// Whether this child, which is not recorded, was the last one that was deleted.
     fn is_gone(&self, record: &SeenChild) -> bool {
-        record.resource_version <= self.lost_version && self.lost == Some(record.id())
+        record.resource_version <= self.lost_version
+            && (self.lost, self.lost_place_hash) == (Some(record.kind), record.place_hash)
     }
 
     /// Takes over the records from pages: a child that they do not show is gone, unless it is newer than they
