@@ -56,7 +56,7 @@ pub fn block(all: &[(ForeignCost, PathBuf)]) -> String {
     };
     let runs = first.starts.iter().map(|start| start.runs).max();
     format!(
-        "{}\n{} of each start, profile {}; Kubernetes {} on {}, commit {}. MB are 1,000,000 bytes; a negative figure is noise.\n",
+        "{}\n{} of each start, profile {}; Kubernetes {} on {}, {}. MB are 1,000,000 bytes; a negative figure is noise.\n",
         table.markdown_rows(),
         match runs {
             Some(1) => "One run".to_owned(),
@@ -68,8 +68,22 @@ pub fn block(all: &[(ForeignCost, PathBuf)]) -> String {
             .as_deref()
             .unwrap_or("of unknown version"),
         title::control_plane(&first.control_plane),
-        first.loadgen_commit
+        commits(all)
     )
+}
+
+/// The commits that measured, each once.
+fn commits(all: &[(ForeignCost, PathBuf)]) -> String {
+    let mut commits: Vec<&str> = Vec::new();
+    for (cost, _) in all {
+        if !commits.contains(&cost.loadgen_commit.as_str()) {
+            commits.push(&cost.loadgen_commit);
+        }
+    }
+    match commits[..] {
+        [one] => format!("commit {one}"),
+        _ => format!("commits {}", commits.join(", ")),
+    }
 }
 
 /// How many foreign objects there are beside an operator.
@@ -111,7 +125,18 @@ mod tests {
                 start("secrets=5,pods=5", 10, 12.0),
             ],
         };
-        let block = block(&[(cost, PathBuf::from("../results/mine"))]);
+        let mine = || PathBuf::from("../results/mine");
+        let later = ForeignCost {
+            loadgen_commit: "4d5e6f".to_owned(),
+            ..cost.clone()
+        };
+        let two = block(&[
+            (cost.clone(), mine()),
+            (cost.clone(), mine()),
+            (later, mine()),
+        ]);
+        assert!(two.contains(", commits 1a2b3c, 4d5e6f. "), "{two}");
+        let block = block(&[(cost, mine())]);
         for want in [
             "|  | RSS settled without, MB | peak, MB | bytes for each of 1,000 secrets | RSS settled beside 10, MB | peak, MB |",
             "| [mine/x](../results/mine/bystanders.md) | 10.0 | 20.0 | 3,000 | 12.0 | 24.0 |",
