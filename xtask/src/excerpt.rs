@@ -87,7 +87,8 @@ impl<'a> Excerpt<'a> {
         }
     }
 
-    fn table(&self, summary: &Summary) -> (Vec<String>, Vec<Vec<String>>) {
+    /// The header, and the lines below it.
+    pub fn table(&self, summary: &Summary) -> (Vec<String>, Vec<Vec<String>>) {
         let header = self.subjects.iter().map(|subject| subject.id());
         let header: Vec<String> = std::iter::once(String::new()).chain(header).collect();
         let counts = self.all_counts();

@@ -1,14 +1,22 @@
 //! `index.html` of a folder of results: for people, what was asked of each folder, the answer, a picture, a link.
 //!
-//! Guarantees: one file without scripts; every word, figure and picture is taken from the pages of the folders, whichever
-//! version wrote them. Leaves to others: which folders there are and what each answers (`index`).
+//! Guarantees: one file that loads nothing; every word, figure and picture is taken from the pages of the folders, whichever
+//! version wrote them. A bench of at least [`COMPARED`] subjects has a table of them, which a script of the page sorts; without
+//! scripts it is in the order of the report. Leaves to others: which folders there are and what each answers (`index`).
 
 use std::path::Path;
 
 use anyhow::Context;
+use loadgen::record::evidence::{EXPERIMENT, Evidence};
+use loadgen::report;
 use loadgen::report::page::{CHART_CSS, PAGE_CSS, environment, escaped};
+use loadgen::report::rows::sizes;
+use loadgen::report::summary;
+use loadgen::report::table::grouped;
 use minijinja::value::Serde;
 use serde_json::{Value, json};
+
+use crate::excerpt::Excerpt;
 
 /// Charts of a report that say most, by the begin of their name, the best first.
 const BEST: [&str; 3] = ["memory-by-objects", "rate-sweep", "bars-subject-cpu"];
@@ -17,6 +25,12 @@ const NO_ANSWER: [&str; 2] = [
     "This bench measured no memory",
     "The operators do different work",
 ];
+
+/// Fewer subjects are told apart by the picture.
+const COMPARED: usize = 3;
+/// Figures of the table, those of them that the bench has.
+const COLUMNS: &str = "rows=memory.empty.rss_bytes,memory.settled.rss_bytes,memory.settled.peak_bytes,memory.restart.peak_bytes,\
+    spawn_to_canary_ms,cpu.converge_s,api_server_cpu_s,until_quiet.writes_per_object,until_quiet.reads_per_object,image_bytes_compressed";
 
 /// One folder.
 pub struct Entry {
@@ -64,8 +78,40 @@ fn section(results: &Path, n: usize, entry: &Entry) -> anyhow::Result<Value> {
     Ok(json!({
         "name": entry.name, "setting": entry.setting, "link": link, "question": sentence(&entry.question),
         "answer": answer, "chart": chart.map(own), "phone": phone.flatten().map(own), "caption": chart.map(title),
-        "is_panel": chart.is_some_and(is_panel), "drawn": drawn(&folder)?,
+        "is_panel": chart.is_some_and(is_panel), "drawn": drawn(&folder)?, "table": table(&folder)?,
     }))
+}
+
+/// All subjects of a bench with the largest number of objects. `verify` says what is wrong with a folder that cannot be read.
+fn table(folder: &Path) -> anyhow::Result<Option<Value>> {
+    if !folder.join(EXPERIMENT).is_file() {
+        return Ok(None);
+    }
+    let Ok(record) = report::read(&Evidence::open(folder)) else {
+        return Ok(None);
+    };
+    let summary = summary::summarise(&record);
+    if summary.subjects.len() < COMPARED {
+        return Ok(None);
+    }
+    let excerpt = Excerpt::of(&summary, &["lines=subjects", COLUMNS])?;
+    let (header, rows) = excerpt.table(&summary);
+    let is_measured =
+        |column: &usize| *column == 0 || rows.iter().any(|row| is_figure(row, *column));
+    let columns: Vec<usize> = (0..header.len()).filter(is_measured).collect();
+    let of = |row: &Vec<String>| -> Vec<String> {
+        let cells = columns.iter().filter_map(|column| row.get(*column));
+        cells.cloned().collect()
+    };
+    let rows: Vec<Vec<String>> = rows.iter().map(of).collect();
+    Ok(Some(json!({
+        "objects": grouped(sizes(&summary).last().copied().unwrap_or(0)), "header": of(&header), "rows": rows,
+    })))
+}
+
+fn is_figure(row: &[String], column: usize) -> bool {
+    let cell = row.get(column).map(|cell| cell.trim_start_matches('-'));
+    cell.is_some_and(|cell| cell.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 /// A question begins like a sentence.
@@ -176,6 +222,28 @@ mod tests {
             "<svg class=\"chart\" aria-labelledby=\"f3-memory-by-objects-t f3-memory-by-objects-d\">\
              <title id=\"f3-memory-by-objects-t\">b</title></svg>"
         );
+    }
+
+    #[test]
+    fn the_subjects_of_a_bench_are_in_a_table_of_what_was_measured() {
+        let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
+        let found = table(&results.join("league")).expect("readable");
+        let found = found.expect("a bench of twelve");
+        let header = found["header"].as_array().expect("cells");
+        assert!(
+            header.iter().any(|cell| cell == "image, packed, MB"),
+            "{header:?}"
+        );
+        let rows = found["rows"].as_array().expect("rows");
+        assert_eq!(rows.len(), 12);
+        for row in rows {
+            let cells = row.as_array().expect("cells");
+            assert_eq!(cells.len(), header.len(), "{row}");
+            assert!(cells[1].as_str() > Some("0"), "{row}");
+        }
+        // Its figures are read by the version that wrote them.
+        let published = table(&results.join("kube/memory")).expect("readable");
+        assert_eq!(published, None);
     }
 
     #[test]
