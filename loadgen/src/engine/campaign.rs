@@ -42,7 +42,7 @@ impl Fate {
     fn of(run: &Run, most_attempts: u32) -> Self {
         let is_disturbed = run
             .machine_use
-            .is_some_and(|machine| !machine.invalid_because().is_empty());
+            .is_some_and(|machine| !machine.disturbed_by().is_empty());
         match is_disturbed && run.attempt < most_attempts {
             true => Fate::Again,
             false => Fate::Keep,
@@ -197,6 +197,11 @@ fn sentence(run: &Run) -> String {
             p99.filter(|_| cell.kind == Kind::Rate)
                 .map(|q| format!("observed P99 {:.1} ms", q.p99_ms)),
         );
+    }
+    if run.invalid_because.is_empty() {
+        let disturbed = run.machine_use.map(|machine| machine.disturbed_by());
+        let disturbed = disturbed.into_iter().flatten();
+        parts.extend(disturbed.map(|by| format!("disturbed: {by}")));
     }
     parts.extend(
         run.invalid_because

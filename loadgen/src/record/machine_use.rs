@@ -33,8 +33,8 @@ pub struct MachineUse {
 }
 
 impl MachineUse {
-    /// Why the times of the run must not be compared, one sentence each.
-    pub fn invalid_because(&self) -> Vec<String> {
+    /// What disturbed the times of the run, one sentence each. They are not compared; on the quick profile they have a mark.
+    pub fn disturbed_by(&self) -> Vec<String> {
         let all_s = self.wall_s * f64::from(self.cores);
         let over = |part_s: Option<f64>, limit: f64| part_s.filter(|s| *s > limit * all_s);
         let shown = |part_s: f64, limit: f64| {
@@ -83,14 +83,14 @@ mod tests {
 
     #[test]
     fn an_idle_machine_is_within_the_limits() {
-        assert_eq!(ALONE.invalid_because(), [""; 0]);
+        assert_eq!(ALONE.disturbed_by(), [""; 0]);
         let unknown = MachineUse {
             outside_cpu_s: None,
             steal_s: None,
             cpu_pressure_share: None,
             ..ALONE
         };
-        assert_eq!(unknown.invalid_because(), [""; 0]);
+        assert_eq!(unknown.disturbed_by(), [""; 0]);
     }
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
                 "the machine changed its speed: the same work took 221.0 ms before the run and 208.0 ms after it (limit 5 %)",
             ),
         ] {
-            assert_eq!(machine.invalid_because(), [want], "{name}");
+            assert_eq!(machine.disturbed_by(), [want], "{name}");
         }
     }
 }

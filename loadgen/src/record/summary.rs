@@ -118,6 +118,9 @@ pub struct Run {
     pub valid: bool,
     /// Why not; empty for a valid run.
     pub invalid_because: Vec<String>,
+    /// What disturbed a run that is valid all the same, as those of the quick profile are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disturbed_by: Vec<String>,
     /// Every figure that was measured, by its name: `loadgen metrics` lists them.
     #[serde(serialize_with = "plain")]
     pub values: BTreeMap<String, f64>,
@@ -229,6 +232,7 @@ impl Run {
             attempt: 1,
             valid: invalid_because.is_empty(),
             invalid_because,
+            disturbed_by: Vec::new(),
             values: BTreeMap::new(),
             unsettled: Vec::new(),
         }

@@ -48,8 +48,14 @@ fn sentence(text: &str) -> Block {
 
 /// Failed and invalid runs, with the log tail of the subject.
 fn failures(record: &Record) -> Vec<String> {
+    let disturbed = |run: &Run| {
+        let machine = run.machine_use.filter(|_| run.invalid_because.is_empty());
+        machine.map_or_else(Vec::new, |machine| machine.disturbed_by())
+    };
     let again = |run: &Run| {
-        let reasons = run.invalid_because.join("; ");
+        let reasons = [run.invalid_because.clone(), disturbed(run)]
+            .concat()
+            .join("; ");
         format!(
             "INVALID {}, attempt {}: {reasons}; measured again",
             run.cell, run.attempt
@@ -69,6 +75,10 @@ fn failures(record: &Record) -> Vec<String> {
         if !run.invalid_because.is_empty() {
             let reasons = run.invalid_because.join("; ");
             lines.push(format!("INVALID {}: {reasons}", run.cell));
+        }
+        let disturbed = disturbed(run).join("; ");
+        if !disturbed.is_empty() {
+            lines.push(format!("DISTURBED {}: {disturbed}", run.cell));
         }
     }
     lines

@@ -11,10 +11,10 @@ use crate::metric::statistics::median;
 use crate::plan::cell::Kind;
 use crate::record;
 use crate::record::latency::Latencies;
-use crate::record::summary::{RateOutcome, RatePoint, RateSweep, Subject, Summary};
+use crate::record::summary::{RateOutcome, RatePoint, RateSweep, Run, Subject, Summary};
 use crate::record::{Convergence, Record};
 use crate::report::chart::{Axis, Chart, Line};
-use crate::report::rows::slot;
+use crate::report::rows::{marked, slot};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::{Block, Drawings, Figure, Section};
 
@@ -133,7 +133,12 @@ pub fn section(summary: &Summary) -> Option<Section> {
             ("runs", &|(_, point)| point.runs.to_string()),
             ("achieved, /s", &|(_, point)| figure(point.achieved_per_s)),
             ("P50, ms", &|(_, point)| figure(point.p50_ms)),
-            ("P99, ms", &|(_, point)| figure(point.p99_ms)),
+            ("P99, ms", &|(subject, point)| {
+                let mut runs = subject.valid_runs(Kind::Rate, point.objects);
+                let is_disturbed =
+                    |run: &Run| run.per_s == Some(point.per_s) && !run.disturbed_by.is_empty();
+                marked(figure(point.p99_ms), runs.any(is_disturbed))
+            }),
             ("longest, ms", &|(_, point)| figure(point.max_ms)),
             ("censored", &|(_, point)| grouped(point.censored as usize)),
             ("kept up", &|(_, point)| point.outcome.words().to_owned()),

@@ -137,7 +137,11 @@ impl Row {
         let unsettled = measured
             .clone()
             .filter(|run| metric::did_not_settle(run, self.name()));
-        with_unsettled(text, unsettled.count(), measured.count())
+        let is_disturbed = measured.clone().any(|run| !run.disturbed_by.is_empty());
+        marked(
+            with_unsettled(text, unsettled.count(), measured.count()),
+            is_disturbed,
+        )
     }
 
     /// Whether any subject has the figure.
@@ -167,6 +171,14 @@ pub fn with_unsettled(figure: String, unsettled: usize, runs: usize) -> String {
         (0, _) => figure,
         (1, 1) => format!("{figure} (did not settle)"),
         _ => format!("{figure} (did not settle: {unsettled} of {runs})"),
+    }
+}
+
+/// A figure with the mark of a run that something disturbed; the heading of the report says what it means.
+pub fn marked(figure: String, is_disturbed: bool) -> String {
+    match is_disturbed {
+        true => figure + "*",
+        false => figure,
     }
 }
 

@@ -19,6 +19,8 @@ pub fn heading(summary: &Summary, record: &Record) -> Vec<String> {
     let environment = &summary.environment;
     let (failed, others): (Vec<&Run>, Vec<&Run>) =
         record.runs.values().partition(|run| run.failure.is_some());
+    let all = || summary.subjects.iter().flat_map(|subject| &subject.runs);
+    let disturbed = || all().filter(|run| !run.disturbed_by.is_empty());
     let invalid = others.iter().filter(|run| !run.invalid_because.is_empty());
     prose::sentences(
         "heading",
@@ -29,6 +31,7 @@ pub fn heading(summary: &Summary, record: &Record) -> Vec<String> {
             "sizes": sizes(summary).into_iter().map(grouped).collect::<Vec<_>>(),
             "of_several_workloads": summary.is_of_several_workloads(), "runs": record.runs.len(),
             "missing": missing(record).len(), "failed": failed.len(), "invalid": invalid.count(),
+            "disturbed": disturbed().count(), "disturbed_by": disturbed().flat_map(|run| &run.disturbed_by).next(),
         }),
     )
 }

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: this process and all that it started, ended children and orphans included, are not counted
 //! as others; what cannot be read is `None`. The probes lie outside the time that is accounted for.
-//! Leaves to others: whether the run is valid ([`MachineUse::invalid_because`]).
+//! Leaves to others: whether the run is valid ([`MachineUse::disturbed_by`]).
 
 use std::time::{Duration, Instant};
 

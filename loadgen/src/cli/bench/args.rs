@@ -73,7 +73,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(30..=86_400), help_heading = "How")]
     pub idle_s: Option<u64>,
     /// Measure a timed run up to N times, where something else was at work on the machine
-    /// [default: 2 with --profile quick, else 3]
+    /// [default: 1 with --profile quick, which marks the figures of such a run; else 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10), help_heading = "How")]
     pub attempts: Option<u32>,
     /// Let idle phases of up to N memory runs overlap, each with its own control plane; timed runs

@@ -114,7 +114,7 @@ fn repeats(args: &BenchArgs) -> (u32, u32) {
 /// wait for that.
 pub fn attempts(args: &BenchArgs) -> u32 {
     args.attempts.unwrap_or(match profile(args) {
-        Profile::Quick => 2,
+        Profile::Quick => 1,
         Profile::Standard | Profile::Full => 3,
     })
 }

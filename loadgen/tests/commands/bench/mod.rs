@@ -73,7 +73,7 @@ const SIMULATED: &[Scenario] = scenarios![
 const PROCESSES: &[Scenario] = scenarios![
     envelope::the_most_objects_within_a_memory_limit_are_found,
     envelope::the_highest_rates_within_a_cpu_limit_are_found,
-    disturbed::a_timed_run_beside_other_work_is_invalid_and_measured_again,
+    disturbed::a_disturbed_run_of_the_quick_profile_has_a_mark_and_a_sentence,
     in_pod::a_subject_with_the_credentials_of_a_pod_is_measured,
     interrupted::ctrl_c_keeps_what_was_measured_and_leaves_nothing_running,
     interrupted::a_killed_bench_takes_its_processes_with_it,
