@@ -72,6 +72,8 @@ impl Folder {
                     planned.push(self.run(&memory, "memory"));
                     if objects > 0 {
                         let mut drain = template.drain.clone();
+                        // Nothing disturbed it: its figures have no mark.
+                        drain["machine_use"] = Value::Null;
                         drain["cell"] = json!({"subject": subject, "objects": objects, "repeat": repeat, "kind": "drain"});
                         drain["convergence"]["drain_s"] = json!(noise * f64::from(objects) / 700.0);
                         drain["converge_cpu_s"] = json!(noise * f64::from(objects) / 900.0);
@@ -82,6 +84,8 @@ impl Folder {
             }
             for per_s in [5, 10, 20] {
                 let mut rate = template.rate.clone();
+                // Nothing disturbed it: its figures have no mark.
+                rate["machine_use"] = Value::Null;
                 rate["cell"] = json!({"subject": subject, "objects": 500, "repeat": 1, "kind": "rate", "per_s": per_s});
                 rate["convergence"]["saturated"] = json!(per_s == 20 && n == 1);
                 rate["convergence"]["drain_s"] = json!(499.0 / f64::from(per_s) + 0.5);
