@@ -80,17 +80,15 @@ impl Entries {
     pub(super) fn change(&mut self, key: &ObjectKey, change: impl FnOnce(&mut Entry)) {
         if let Some(entry) = self.by_key.get_mut(key) {
             let pool = pool(entry.state, &mut self.queued_bytes, &mut self.waiting_bytes);
-            *pool -= entry.spec_bytes();
-            change(entry);
-            *pool += entry.spec_bytes();
+            counted(entry, pool, change);
         }
     }
 
     /// The same of all entries, in no order.
     pub(super) fn change_all(&mut self, mut change: impl FnMut(&ObjectKey, &mut Entry)) {
-        let keys: Vec<_> = self.by_key.keys().cloned().collect();
-        for key in keys {
-            self.change(&key, |entry| change(&key, entry));
+        for (key, entry) in &mut self.by_key {
+            let pool = pool(entry.state, &mut self.queued_bytes, &mut self.waiting_bytes);
+            counted(entry, pool, |entry| change(key, entry));
         }
     }
 
@@ -376,6 +374,13 @@ impl Queue {
     pub fn take_evicted(&mut self) -> Evicted {
         std::mem::take(&mut self.entries.evicted)
     }
+}
+
+/// Changes an entry, whose specs are counted in this pool.
+fn counted(entry: &mut Entry, pool: &mut usize, change: impl FnOnce(&mut Entry)) {
+    *pool -= entry.spec_bytes();
+    change(entry);
+    *pool += entry.spec_bytes();
 }
 
 /// The counter of bytes for a spec in `state`.
