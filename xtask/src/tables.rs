@@ -97,6 +97,18 @@ pub fn run(args: TablesArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// The figures of a bench from its raw data, or that another version reads them.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn summary_of(folder: &Path) -> anyhow::Result<Result<Summary, String>> {
+    match report::read(&Evidence::open(folder)) {
+        Ok(record) => Ok(Ok(summary::summarise(&record))),
+        Err(error @ Error::OtherSchema { .. }) => Ok(Err(error.to_string())),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Folders that were read, for further tables: the summary, or why there is none.
 #[derive(Default)]
 struct Folders(BTreeMap<String, Result<Summary, String>>);
@@ -104,12 +116,8 @@ struct Folders(BTreeMap<String, Result<Summary, String>>);
 impl Folders {
     fn summary(&mut self, folder: &str) -> anyhow::Result<&Result<Summary, String>> {
         if !self.0.contains_key(folder) {
-            let read = match report::read(&Evidence::open(Path::new(folder))) {
-                Ok(record) => Ok(summary::summarise(&record)),
-                Err(error @ Error::OtherSchema { .. }) => Err(error.to_string()),
-                Err(error) => return Err(error.into()),
-            };
-            self.0.insert(folder.to_owned(), read);
+            self.0
+                .insert(folder.to_owned(), summary_of(Path::new(folder))?);
         }
         Ok(&self.0[folder])
     }

@@ -7,16 +7,15 @@
 use std::path::Path;
 
 use anyhow::Context;
-use loadgen::record::evidence::{EXPERIMENT, Evidence};
-use loadgen::report;
+use loadgen::record::evidence::EXPERIMENT;
 use loadgen::report::page::{CHART_CSS, PAGE_CSS, environment, escaped};
 use loadgen::report::rows::sizes;
-use loadgen::report::summary;
 use loadgen::report::table::grouped;
 use minijinja::value::Serde;
 use serde_json::{Value, json};
 
 use crate::excerpt::Excerpt;
+use crate::tables::summary_of;
 
 /// Charts of a report that say most, by the begin of their name, the best first.
 const BEST: [&str; 3] = ["memory-by-objects", "rate-sweep", "bars-subject-cpu"];
@@ -82,15 +81,15 @@ fn section(results: &Path, n: usize, entry: &Entry) -> anyhow::Result<Value> {
     }))
 }
 
-/// All subjects of a bench with the largest number of objects. `verify` says what is wrong with a folder that cannot be read.
+/// All subjects of a bench with the largest number of objects.
 fn table(folder: &Path) -> anyhow::Result<Option<Value>> {
     if !folder.join(EXPERIMENT).is_file() {
         return Ok(None);
     }
-    let Ok(record) = report::read(&Evidence::open(folder)) else {
+    // Its figures are read by the version that wrote them.
+    let Ok(summary) = summary_of(folder)? else {
         return Ok(None);
     };
-    let summary = summary::summarise(&record);
     if summary.subjects.len() < COMPARED {
         return Ok(None);
     }
