@@ -113,6 +113,7 @@ async fn measure(
         asked: args.asked(&workload.steps),
         bystanders: args.bystanders.clone().unwrap_or_default().0,
         attempts: plan::attempts(&args),
+        marks_disturbed: plan::marks_disturbed(&args),
         overlap: plan.overlap,
         ..Setting::new(workload, place)
     };

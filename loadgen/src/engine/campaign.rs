@@ -40,10 +40,7 @@ enum Fate {
 
 impl Fate {
     fn of(run: &Run, most_attempts: u32) -> Self {
-        let is_disturbed = run
-            .machine_use
-            .is_some_and(|machine| !machine.disturbed_by().is_empty());
-        match is_disturbed && run.attempt < most_attempts {
+        match !run.disturbed_by().is_empty() && run.attempt < most_attempts {
             true => Fate::Again,
             false => Fate::Keep,
         }
@@ -199,8 +196,7 @@ fn sentence(run: &Run) -> String {
         );
     }
     if run.invalid_because.is_empty() {
-        let disturbed = run.machine_use.map(|machine| machine.disturbed_by());
-        let disturbed = disturbed.into_iter().flatten();
+        let disturbed = run.disturbed_by().into_iter();
         parts.extend(disturbed.map(|by| format!("disturbed: {by}")));
     }
     parts.extend(

@@ -90,6 +90,8 @@ pub struct Setting {
     pub bystanders: Vec<Bystanders>,
     /// How often a timed run is tried at most, where something disturbs it.
     pub attempts: u32,
+    /// Whether a run that something disturbed stays valid, and its figures have a mark; it is invalid otherwise.
+    pub marks_disturbed: bool,
     /// How many runs that are not timed may be under way at once.
     pub overlap: usize,
     /// Has one permit: for the run that works.
@@ -134,6 +136,7 @@ impl Setting {
             asked: Asked::default(),
             bystanders: Vec::new(),
             attempts: 1,
+            marks_disturbed: false,
             overlap: 1,
             machine: Arc::new(Semaphore::new(1)),
             starts: Starts::default(),

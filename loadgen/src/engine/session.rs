@@ -31,8 +31,6 @@ use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
 use crate::metric;
 use crate::plan::cell::{Cell, Kind};
-use crate::plan::profile::Profile;
-use crate::record::machine_use::MachineUse;
 use crate::record::series::Series;
 use crate::record::{Failure, Run, Sampled, Spent, StepSpan};
 use crate::spec::bystanders::Bystanders;
@@ -119,17 +117,6 @@ fn not_simulated(failure: &Failure) -> Option<&'static str> {
     )
 }
 
-/// Why a run beside other work is invalid. A newcomer's machine is never quiet: the quick profile keeps such a run, and its
-/// figures have a mark.
-fn disturbed(profile: Profile, machine: Option<MachineUse>) -> Vec<String> {
-    match profile {
-        Profile::Quick => Vec::new(),
-        Profile::Standard | Profile::Full => {
-            machine.map_or_else(Vec::new, |machine| machine.disturbed_by())
-        }
-    }
-}
-
 /// Measures one cell.
 pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32) -> Outcome {
     let turn = setting.turn().await;
@@ -189,8 +176,10 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32
     run.attempt = attempt;
     run.machine = setting.run_machine.clone();
     run.wall_s = started.elapsed().as_secs_f64();
-    let disturbed = disturbed(setting.profile, run.machine_use);
-    run.invalid_because.extend(disturbed);
+    if !setting.marks_disturbed {
+        let disturbed = run.disturbed_by();
+        run.invalid_because.extend(disturbed);
+    }
     run.invalid_because.extend(metric::incomplete(&run));
     Outcome {
         run,
@@ -516,31 +505,6 @@ impl Host for Session<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_disturbed_run_is_valid_on_the_quick_profile_alone() {
-        let machine = MachineUse {
-            wall_s: 10.0,
-            cores: 2,
-            outside_cpu_s: Some(5.0),
-            steal_s: None,
-            cpu_pressure_share: None,
-            probe_before_ms: 1.0,
-            probe_after_ms: 1.0,
-        };
-        for (profile, reasons) in [
-            (Profile::Quick, 0),
-            (Profile::Standard, 1),
-            (Profile::Full, 1),
-        ] {
-            assert_eq!(
-                disturbed(profile, Some(machine)).len(),
-                reasons,
-                "{profile:?}"
-            );
-            assert_eq!(disturbed(profile, None).len(), 0, "{profile:?}");
-        }
-    }
 
     #[test]
     fn a_kind_that_is_not_simulated_names_the_real_server() {

@@ -272,6 +272,12 @@ impl Spent {
 }
 
 impl Run {
+    /// What disturbed its times, one sentence each; nothing where it is not timed.
+    pub fn disturbed_by(&self) -> Vec<String> {
+        self.machine_use
+            .map_or_else(Vec::new, |machine| machine.disturbed_by())
+    }
+
     /// The first attempt at a cell, before anything was measured.
     pub fn empty(cell: &Cell) -> Self {
         Self {

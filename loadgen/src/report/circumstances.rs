@@ -48,14 +48,12 @@ fn sentence(text: &str) -> Block {
 
 /// Failed and invalid runs, with the log tail of the subject.
 fn failures(record: &Record) -> Vec<String> {
-    let disturbed = |run: &Run| {
-        let machine = run.machine_use.filter(|_| run.invalid_because.is_empty());
-        machine.map_or_else(Vec::new, |machine| machine.disturbed_by())
-    };
     let again = |run: &Run| {
-        let reasons = [run.invalid_because.clone(), disturbed(run)]
-            .concat()
-            .join("; ");
+        let reasons = match run.invalid_because.is_empty() {
+            true => run.disturbed_by(),
+            false => run.invalid_because.clone(),
+        };
+        let reasons = reasons.join("; ");
         format!(
             "INVALID {}, attempt {}: {reasons}; measured again",
             run.cell, run.attempt
@@ -75,10 +73,9 @@ fn failures(record: &Record) -> Vec<String> {
         if !run.invalid_because.is_empty() {
             let reasons = run.invalid_because.join("; ");
             lines.push(format!("INVALID {}: {reasons}", run.cell));
-        }
-        let disturbed = disturbed(run).join("; ");
-        if !disturbed.is_empty() {
-            lines.push(format!("DISTURBED {}: {disturbed}", run.cell));
+        } else if !run.disturbed_by().is_empty() {
+            let reasons = run.disturbed_by().join("; ");
+            lines.push(format!("DISTURBED {}: {reasons}", run.cell));
         }
     }
     lines

@@ -111,13 +111,16 @@ fn summarise_subject(subject: &SubjectRecord, record: &Record) -> Subject {
 pub fn figures(run: &record::Run) -> Run {
     let failed = run.failure.iter().map(|failure| failure.reason.clone());
     let invalid_because: Vec<String> = failed.chain(run.invalid_because.iter().cloned()).collect();
-    let machine = run.machine_use.filter(|_| invalid_because.is_empty());
+    let disturbed_by = match invalid_because.is_empty() {
+        true => run.disturbed_by(),
+        false => Vec::new(),
+    };
     let cell = &run.cell;
     let figures = Run::without_figures(cell.kind, cell.objects, cell.repeat, invalid_because);
     Run {
         per_s: cell.per_s,
         attempt: run.attempt,
-        disturbed_by: machine.map_or_else(Vec::new, |machine| machine.disturbed_by()),
+        disturbed_by,
         values: metric::values(run),
         unsettled: metric::unsettled(run),
         ..figures

@@ -56,6 +56,10 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(THREADS);
     let mut trials: Vec<Trial> = ROOMS.iter().flat_map(|trials| trials()).collect();
+    for name in FIRST {
+        let is_there = trials.iter().any(|trial| trial.name() == name);
+        assert!(is_there, "FIRST names {name}, which is no test");
+    }
     let place = |trial: &Trial| FIRST.iter().position(|name| *name == trial.name());
     trials.sort_by_key(|trial| place(trial).unwrap_or(FIRST.len()));
     let conclusion = libtest_mimic::run(&arguments, trials);

@@ -119,6 +119,11 @@ pub fn attempts(args: &BenchArgs) -> u32 {
     })
 }
 
+/// A newcomer's machine is never quiet, and the quick profile is for a first look.
+pub fn marks_disturbed(args: &BenchArgs) -> bool {
+    profile(args) == Profile::Quick
+}
+
 pub fn profile(args: &BenchArgs) -> Profile {
     args.profile.unwrap_or(match args.control_plane {
         ControlPlane::Kubesim => Profile::Quick,
@@ -295,6 +300,19 @@ mod tests {
                 .expect_err(words)
                 .to_string();
             assert!(error.contains(want), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_disturbed_run_stays_on_the_quick_profile_alone() {
+        for (words, want) in [
+            ("", true),
+            ("--profile standard", false),
+            ("--profile full", false),
+            ("--control-plane kube", false),
+            ("--control-plane kube --profile quick", true),
+        ] {
+            assert_eq!(marks_disturbed(&args(words)), want, "{words:?}");
         }
     }
 

@@ -10,10 +10,8 @@ use crate::engine::session::{Reason, Session};
 use crate::engine::step::settle::settle;
 use crate::load::timetable::Pace;
 use crate::record::ServerRestart;
-use crate::spec::step::Quiet;
+use crate::spec::step::{Quiet, Step};
 use crate::watch::settle::Rule;
-
-const NAME: &str = "restart of the API server";
 
 /// The figures are those of the last time.
 pub async fn run(
@@ -22,16 +20,25 @@ pub async fn run(
     quiet: Option<Quiet>,
 ) -> Result<(), Reason> {
     session.work().await;
+    let name = Step::RestartServer { times: 1, quiet }.name();
     for n in 1..=times {
-        session.load.say(&format!("{NAME}, {n} of {times}"));
-        let restarted = restart(session, quiet).await;
-        let restarted = restarted.map_err(|reason| format!("{NAME}, {n} of {times}: {reason}"))?;
+        let name = match times {
+            1 => name.clone(),
+            _ => format!("{name}, {n} of {times}"),
+        };
+        session.load.say(&name);
+        let restarted = restart(session, &name, quiet).await;
+        let restarted = restarted.map_err(|reason| format!("{name}: {reason}"))?;
         session.run.server_restart = Some(restarted);
     }
     Ok(())
 }
 
-async fn restart(session: &mut Session<'_>, quiet: Option<Quiet>) -> Result<ServerRestart, Reason> {
+async fn restart(
+    session: &mut Session<'_>,
+    name: &str,
+    quiet: Option<Quiet>,
+) -> Result<ServerRestart, Reason> {
     session.reset_peak();
     let cpu_s = session.running.tree().cpu_seconds().ok();
     let began = Instant::now();
@@ -45,7 +52,7 @@ async fn restart(session: &mut Session<'_>, quiet: Option<Quiet>) -> Result<Serv
     ready::started(session, within).await?;
     let working_s = began.elapsed().as_secs_f64();
     if let Some(quiet) = quiet {
-        let waited = settle(session, NAME, Rule::of(quiet)).await?;
+        let waited = settle(session, name, Rule::of(quiet)).await?;
         session.run.memory.server_restart = session.settled(quiet, waited.settled);
     }
     let spent = session.running.tree().cpu_seconds().ok().zip(cpu_s);
