@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// Tests at a time. Most of their time they wait, for an operator to come to rest: one after the other they take an hour, of
-/// which two processors work nine minutes.
+/// Tests at a time. Most of their time they wait, for an operator to come to rest: their times add up to 52 minutes, and their
+/// CPU time to 9.
 const THREADS: usize = 8;
 
 /// Those that take minutes, the longest first: what begins last ends last. (`longest` prints how long they took.)
