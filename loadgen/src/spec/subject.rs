@@ -347,10 +347,11 @@ impl Subject {
             Some(base) => Folder::Own(base.clone()),
             None => Folder::Shipped("subjects".into()),
         };
-        let read = self
-            .fixtures
-            .iter()
-            .map(|file| Fixture::read(&folder, file));
+        let read = self.fixtures.iter().map(|file| {
+            let manifest = folder.manifest(file);
+            let unread = |why| workload::Error::of_file(self.id(), None, why);
+            Fixture::read(&manifest.map_err(unread)?)
+        });
         let read: Vec<Vec<Fixture>> = read.collect::<Result<_, _>>()?;
         Ok(read.into_iter().flatten().collect())
     }

@@ -25,7 +25,7 @@ use crate::spec::workload::conformance::ConformanceScenario;
 pub use crate::spec::workload::fixture::Fixture;
 pub use crate::spec::workload::place::{Error, Source};
 pub use crate::spec::workload::scenario::{Resource, Scenario};
-pub use crate::spec::workload::shipped::{default, find};
+pub use crate::spec::workload::shipped::{default, find, named};
 
 /// The name of the object that is there before the subject starts.
 pub const CANARY: &str = "canary";
@@ -73,7 +73,7 @@ pub struct Workload {
     pub source: Source,
 }
 
-/// A file of Kubernetes objects.
+/// A YAML file: Kubernetes objects, or a template of one. Its text is kept for the lines of errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     /// As a user would give it to kubectl.

@@ -7,56 +7,27 @@ use std::path::PathBuf;
 use crate::spec::subject::{Error, Subject};
 use crate::spec::workload::shipped;
 
+/// A file of this program with its text.
+macro_rules! own {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../../subjects/", $name)))
+    };
+}
+
 /// In the order in which a report shows them.
 const BUILT_IN: &[(&str, &str)] = &[
-    (
-        "tare-none.toml",
-        include_str!("../../../subjects/tare-none.toml"),
-    ),
-    (
-        "tare-metadata.toml",
-        include_str!("../../../subjects/tare-metadata.toml"),
-    ),
-    (
-        "tare-pruned.toml",
-        include_str!("../../../subjects/tare-pruned.toml"),
-    ),
-    (
-        "tare-controller.toml",
-        include_str!("../../../subjects/tare-controller.toml"),
-    ),
-    (
-        "tare-controller-tuned.toml",
-        include_str!("../../../subjects/tare-controller-tuned.toml"),
-    ),
-    (
-        "kube-rs-stock.toml",
-        include_str!("../../../subjects/kube-rs-stock.toml"),
-    ),
-    (
-        "kube-rs-predicate.toml",
-        include_str!("../../../subjects/kube-rs-predicate.toml"),
-    ),
-    (
-        "kube-rs-tuned.toml",
-        include_str!("../../../subjects/kube-rs-tuned.toml"),
-    ),
-    (
-        "controller-runtime-vanilla.toml",
-        include_str!("../../../subjects/controller-runtime-vanilla.toml"),
-    ),
-    (
-        "controller-runtime-tuned.toml",
-        include_str!("../../../subjects/controller-runtime-tuned.toml"),
-    ),
-    (
-        "controller-runtime-storeless.toml",
-        include_str!("../../../subjects/controller-runtime-storeless.toml"),
-    ),
-    (
-        "controller-runtime-storeless-tuned.toml",
-        include_str!("../../../subjects/controller-runtime-storeless-tuned.toml"),
-    ),
+    own!("tare-none.toml"),
+    own!("tare-metadata.toml"),
+    own!("tare-pruned.toml"),
+    own!("tare-controller.toml"),
+    own!("tare-controller-tuned.toml"),
+    own!("kube-rs-stock.toml"),
+    own!("kube-rs-predicate.toml"),
+    own!("kube-rs-tuned.toml"),
+    own!("controller-runtime-vanilla.toml"),
+    own!("controller-runtime-tuned.toml"),
+    own!("controller-runtime-storeless.toml"),
+    own!("controller-runtime-storeless-tuned.toml"),
 ];
 
 /// The subjects that come with loadgen. One that needs files beside its own is used by its file alone.

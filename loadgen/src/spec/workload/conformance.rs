@@ -15,7 +15,7 @@ use crate::spec::workload::conformance::expectation::Expectation;
 use crate::spec::workload::conformance::format::{Act, ConformanceFile, SettledFile, StepFile};
 use crate::spec::workload::folder::Folder;
 use crate::spec::workload::place::{Error, Source};
-use crate::spec::workload::{ChildKind, Resource};
+use crate::spec::workload::{ChildKind, Manifest, Resource};
 
 /// The conformance scenario of a workload.
 #[derive(Debug, Clone)]
@@ -42,18 +42,15 @@ pub fn read(
     children: &[ChildKind],
 ) -> Result<ConformanceScenario, Error> {
     let shown = folder.shown(file);
-    let text = folder.read(file).map_err(|why| Error {
-        file: shown.clone(),
-        line: None,
-        field: String::new(),
-        message: format!("cannot be read: {why}; paths are relative to workload.toml"),
-    })?;
+    let unread = |why| {
+        let message = format!("cannot be read: {why}; paths are relative to workload.toml");
+        Error::of_file(&shown, None, message)
+    };
+    let text = folder.read(file).map_err(unread)?;
     let source = Source::of(shown.clone(), &text);
-    let parsed: ConformanceFile = toml::from_str(&text).map_err(|error| Error {
-        file: shown,
-        line: Some(line_of_error(&text, &error)),
-        field: String::new(),
-        message: error.message().to_owned(),
+    let parsed: ConformanceFile = toml::from_str(&text).map_err(|error| {
+        let line = line_of_error(&text, &error);
+        Error::of_file(&shown, Some(line), error.message().to_owned())
     })?;
     let mut expectations = BTreeMap::new();
     for (name, listed) in &parsed.expect {
@@ -87,9 +84,7 @@ pub fn read(
 }
 
 fn yaml(folder: &Folder, file: &str) -> Result<Value, String> {
-    let shown = folder.shown(file);
-    let text = folder.read(file);
-    let text = text.map_err(|why| format!("cannot read {shown}: {why}"))?;
+    let Manifest { file: shown, text } = folder.manifest(file)?;
     let value: Value =
         serde_saphyr::from_str(&text).map_err(|error| format!("{shown} is not YAML: {error}"))?;
     match value.is_object() {

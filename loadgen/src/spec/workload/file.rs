@@ -18,7 +18,6 @@ use crate::spec::toml_line::line_of_error;
 use crate::spec::workload::condition::Condition;
 use crate::spec::workload::conformance;
 use crate::spec::workload::file::format::{ObjectFile, WorkloadFile};
-use crate::spec::workload::file::template_file::TemplateFile;
 use crate::spec::workload::fixture::Fixture;
 use crate::spec::workload::folder::Folder;
 use crate::spec::workload::place::Source;
@@ -43,12 +42,8 @@ const MOST_SHARE: usize = 1_000;
 /// # Errors
 /// The first thing that is wrong.
 pub fn read(folder: &Folder, file: &str, name: &str) -> Result<Workload, Error> {
-    let text = folder.read(file).map_err(|why| Error {
-        file: folder.shown(file),
-        line: None,
-        field: String::new(),
-        message: format!("cannot be read: {why}"),
-    })?;
+    let unread = |why| Error::of_file(folder.shown(file), None, format!("cannot be read: {why}"));
+    let text = folder.read(file).map_err(unread)?;
     let source = Source::of(folder.shown(file), &text);
     let reader = Reader {
         folder,
@@ -83,24 +78,21 @@ impl Reader<'_> {
 
     fn parsed(&self) -> Result<WorkloadFile, Error> {
         toml::from_str(self.text).map_err(|error| {
-            Error {
-                file: self.folder.shown(self.file),
-                line: Some(line_of_error(self.text, &error)),
-                field: String::new(),
-                message: match error.message() {
-                    missing if missing.starts_with("missing field") => {
-                        format!("{missing}; add it: loadgen schema workload lists all fields")
-                    }
-                    old if old.starts_with("unknown variant `churn`") => {
-                        "steps.do: churn: write recreate, as it is called now".to_owned()
-                    }
-                    // Whatever its fields are.
-                    syntax if toml::from_str::<toml::Table>(self.text).is_err() => {
-                        format!("is not TOML: {syntax}; correct this line")
-                    }
-                    other => other.to_owned(),
-                },
-            }
+            let message = match error.message() {
+                missing if missing.starts_with("missing field") => {
+                    format!("{missing}; add it: loadgen schema workload lists all fields")
+                }
+                old if old.starts_with("unknown variant `churn`") => {
+                    "steps.do: churn: write recreate, as it is called now".to_owned()
+                }
+                // Whatever its fields are.
+                syntax if toml::from_str::<toml::Table>(self.text).is_err() => {
+                    format!("is not TOML: {syntax}; correct this line")
+                }
+                other => other.to_owned(),
+            };
+            let line = line_of_error(self.text, &error);
+            Error::of_file(self.folder.shown(self.file), Some(line), message)
         })
     }
 
@@ -266,19 +258,16 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// A file that a field names.
+    fn manifest(&self, field: &str, file: &str) -> Result<Manifest, Error> {
+        let read = self.folder.manifest(file);
+        let rule = "paths are relative to this file";
+        read.map_err(|why| self.error(field, format!("{why}; {rule}")))
+    }
+
     /// A YAML file with its text, each text of it compiled.
-    fn template(&self, field: &str, file: &str) -> Result<(TemplateFile, Value), Error> {
-        let text = self.folder.read(file).map_err(|why| {
-            self.error(
-                field,
-                format!(
-                    "cannot read {}: {why}; paths are relative to this file",
-                    self.folder.shown(file)
-                ),
-            )
-        })?;
-        let shown = self.folder.shown(file);
-        let file = TemplateFile { file: shown, text };
+    fn template(&self, field: &str, file: &str) -> Result<(Manifest, Value), Error> {
+        let file = self.manifest(field, file)?;
         let value: Value = serde_saphyr::from_str(&file.text).map_err(|e| file.not_yaml(&e))?;
         if !value.is_object() {
             return Err(file.error("", "", "holds no object; write its fields, such as spec:"));
@@ -314,7 +303,7 @@ impl Reader<'_> {
     }
 
     /// Renders some objects; the bytes of the longest one without words.
-    fn rendered(&self, scenario: &Scenario, file: &TemplateFile) -> Result<usize, Error> {
+    fn rendered(&self, scenario: &Scenario, file: &Manifest) -> Result<usize, Error> {
         let resource = &scenario.resource;
         let objects = [
             (CANARY.to_owned(), 0),
@@ -356,18 +345,27 @@ impl Reader<'_> {
     }
 
     fn convergence(&self, convergence: &Convergence) -> Result<(), Error> {
-        let conditions = [
-            ("convergence.observed", &convergence.observed),
-            ("convergence.ready", &convergence.ready),
-        ];
-        for (field, source) in conditions {
-            if let Some(source) = source {
-                Condition::compile(source).map_err(|message| self.error(field, message))?;
-            }
-        }
+        self.conditions(convergence)?;
         convergence
             .check()
             .map_err(|message| self.error("convergence", message))
+    }
+
+    /// The conditions that are written, each with its field.
+    fn conditions<'a>(
+        &self,
+        convergence: &'a Convergence,
+    ) -> Result<Vec<(&'static str, &'a str, Condition)>, Error> {
+        let all = [
+            ("convergence.observed", &convergence.observed),
+            ("convergence.ready", &convergence.ready),
+        ];
+        let written = all.into_iter().filter_map(|(field, source)| {
+            let source = source.as_deref()?;
+            let compiled = Condition::compile(source).map_err(|message| self.error(field, message));
+            Some(compiled.map(|condition| (field, source, condition)))
+        });
+        written.collect()
     }
 
     /// A condition that is a field and nothing else is one of type boolean, by the definition of its kind.
@@ -377,15 +375,7 @@ impl Reader<'_> {
         resource: &Resource,
         crds: &[Manifest],
     ) -> Result<(), Error> {
-        for (name, source) in [
-            ("convergence.observed", &convergence.observed),
-            ("convergence.ready", &convergence.ready),
-        ] {
-            let Some(source) = source else {
-                continue;
-            };
-            let compiled = Condition::compile(source);
-            let condition = compiled.map_err(|message| self.error(name, message))?;
+        for (name, source, condition) in self.conditions(convergence)? {
             let field = condition.field();
             let kind = field.and_then(|field| definition::type_of(crds, resource, &field));
             if let Some(kind) = kind.filter(|kind| kind != "boolean") {
@@ -399,15 +389,8 @@ impl Reader<'_> {
     }
 
     fn fixtures(&self, files: &[String]) -> Result<Vec<Fixture>, Error> {
-        let read = files.iter().map(|file| match self.folder.read(file) {
-            Ok(_) => Fixture::read(self.folder, file),
-            Err(why) => {
-                let shown = self.folder.shown(file);
-                let message =
-                    format!("cannot read {shown}: {why}; paths are relative to this file");
-                Err(self.error("fixtures", message))
-            }
-        });
+        let read = files.iter();
+        let read = read.map(|file| Fixture::read(&self.manifest("fixtures", file)?));
         let fixtures: Vec<Vec<Fixture>> = read.collect::<Result<_, _>>()?;
         Ok(fixtures.into_iter().flatten().collect())
     }
@@ -416,15 +399,7 @@ impl Reader<'_> {
     fn crds(&self, files: &[String], scenario: &Scenario) -> Result<Vec<Manifest>, Error> {
         let mut manifests = Vec::new();
         for file in files {
-            let shown = self.folder.shown(file);
-            let text = self.folder.read(file).map_err(|why| {
-                self.error(
-                    "crds",
-                    format!("cannot read {shown}: {why}; paths are relative to this file"),
-                )
-            })?;
-            let file = Manifest { file: shown, text };
-            manifests.extend(definition::split(&file)?);
+            manifests.extend(definition::split(&self.manifest("crds", file)?)?);
         }
         let checked = definition::check(&manifests, &scenario.resource);
         checked.map_err(|(field, message)| self.error(field, message))?;

@@ -6,11 +6,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::spec::workload::file::template_file::TemplateFile;
-use crate::spec::workload::folder::Folder;
 use crate::spec::workload::place::line_of_text;
 use crate::spec::workload::template::{Fill, Template};
-use crate::spec::workload::{Error, FIXTURE_LABEL, RUN_LABEL};
+use crate::spec::workload::{Error, FIXTURE_LABEL, Manifest, RUN_LABEL};
 
 /// An object with its kind and its name.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,19 +44,11 @@ impl Fixture {
     ///
     /// # Errors
     /// The first one that is no object of Kubernetes, with the way out.
-    pub fn read(folder: &Folder, file: &str) -> Result<Vec<Self>, Error> {
-        let shown = folder.shown(file);
-        let text = folder.read(file).map_err(|why| Error {
-            file: shown.clone(),
-            line: None,
-            field: String::new(),
-            message: format!("cannot be read: {why}; paths are relative to the file that names it"),
-        })?;
-        let file = TemplateFile { file: shown, text };
+    pub fn read(file: &Manifest) -> Result<Vec<Self>, Error> {
         let documents = serde_saphyr::from_multiple::<Value>(&file.text);
         let documents = documents.map_err(|error| file.not_yaml(&error))?;
         let objects = documents.into_iter().filter(|document| !document.is_null());
-        let fixtures = objects.map(|object| Self::of(&file, object));
+        let fixtures = objects.map(|object| Self::of(file, object));
         let fixtures: Vec<Self> = fixtures.collect::<Result<_, _>>()?;
         match fixtures.is_empty() {
             true => Err(file.error("", "", "holds no object; write one, or leave the file out")),
@@ -66,7 +56,7 @@ impl Fixture {
         }
     }
 
-    fn of(file: &TemplateFile, object: Value) -> Result<Self, Error> {
+    fn of(file: &Manifest, object: Value) -> Result<Self, Error> {
         // What it says of itself, which tells its place.
         let said = object["metadata"]["name"]
             .as_str()
@@ -137,10 +127,12 @@ mod tests {
     use tare_procstat::temp_dir::TempDir;
 
     use super::*;
+    use crate::spec::workload::folder::Folder;
 
     fn read(dir: &Path, text: &str) -> Result<Vec<Fixture>, String> {
         std::fs::write(dir.join("f.yaml"), text).expect("writable");
-        let read = Fixture::read(&Folder::Own(dir.to_owned()), "f.yaml");
+        let file = Folder::Own(dir.to_owned()).manifest("f.yaml");
+        let read = Fixture::read(&file.expect("readable"));
         read.map_err(|error| {
             error
                 .to_string()

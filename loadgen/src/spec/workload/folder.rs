@@ -5,7 +5,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::spec::workload::shipped;
+use crate::spec::workload::{Manifest, shipped};
 
 /// The folder of a `workload.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,18 @@ impl Folder {
             Folder::Own(folder) => normal(&folder.join(file)),
         };
         path.display().to_string()
+    }
+
+    /// A YAML file.
+    ///
+    /// # Errors
+    /// That it cannot be read, and why.
+    pub fn manifest(&self, file: &str) -> Result<Manifest, String> {
+        let shown = self.shown(file);
+        match self.read(file) {
+            Ok(text) => Ok(Manifest { file: shown, text }),
+            Err(why) => Err(format!("cannot read {shown}: {why}")),
+        }
     }
 
     /// # Errors

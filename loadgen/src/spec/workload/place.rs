@@ -11,6 +11,18 @@ pub struct Error {
     pub message: String,
 }
 
+impl Error {
+    /// Of a whole file, or of a line of it.
+    pub fn of_file(file: impl Into<String>, line: Option<usize>, message: String) -> Self {
+        Self {
+            file: file.into(),
+            line,
+            field: String::new(),
+            message,
+        }
+    }
+}
+
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.file)?;

@@ -59,6 +59,14 @@ pub fn default() -> Result<Workload, Error> {
     shipped(names.find(marked).unwrap_or_default())
 }
 
+/// The workload of this name, as [`find`] takes it; without one the default.
+///
+/// # Errors
+/// As for [`find`].
+pub fn named(name: Option<&str>, base: Option<&Path>) -> Result<Workload, Error> {
+    name.map_or_else(default, |name| find(name, base))
+}
+
 /// A workload by the name of a shipped one, or by the path of its folder or file, relative to `base`.
 ///
 /// # Errors
@@ -70,15 +78,11 @@ pub fn find(name: &str, base: Option<&Path>) -> Result<Workload, Error> {
     let path = base.map_or_else(|| PathBuf::from(name), |base| base.join(name));
     let path = if path.is_dir() { path.join(FILE) } else { path };
     if !path.is_file() {
-        return Err(Error {
-            file: name.to_owned(),
-            line: None,
-            field: String::new(),
-            message: format!(
-                "no such workload; known: {}; one of your own is a folder with a {FILE}",
-                names().join(", ")
-            ),
-        });
+        let message = format!(
+            "no such workload; known: {}; one of your own is a folder with a {FILE}",
+            names().join(", ")
+        );
+        return Err(Error::of_file(name, None, message));
     }
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));

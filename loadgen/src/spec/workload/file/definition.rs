@@ -4,7 +4,6 @@
 
 use serde_json::Value;
 
-use crate::spec::workload::place::line_of_text;
 use crate::spec::workload::{Error, Manifest, Resource};
 
 /// What does not fit: a field of `workload.toml`, and what to do about it.
@@ -15,19 +14,8 @@ pub type Wrong = (&'static str, String);
 /// # Errors
 /// The file holds something else.
 pub fn split(manifest: &Manifest) -> Result<Vec<Manifest>, Error> {
-    let wrong = |line: Option<usize>, message: String| Error {
-        file: manifest.file.clone(),
-        line,
-        field: String::new(),
-        message,
-    };
-    let documents = serde_saphyr::from_multiple::<Value>(&manifest.text).map_err(|error| {
-        let line = error
-            .location()
-            .and_then(|at| usize::try_from(at.line()).ok());
-        let words = error.without_snippet().to_string();
-        wrong(line, format!("is not YAML: {words}"))
-    })?;
+    let documents = serde_saphyr::from_multiple::<Value>(&manifest.text);
+    let documents = documents.map_err(|error| manifest.not_yaml(&error))?;
     let mut definitions = Vec::new();
     for document in documents.into_iter().filter(|document| !document.is_null()) {
         if document["kind"] != "CustomResourceDefinition" {
@@ -35,8 +23,7 @@ pub fn split(manifest: &Manifest) -> Result<Vec<Manifest>, Error> {
                 .as_str()
                 .unwrap_or("something without a kind");
             let message = format!("holds a {kind}; crds are for CustomResourceDefinitions only");
-            let line = line_of_text(&manifest.text, &format!("kind: {kind}"));
-            return Err(wrong(line.or(Some(1)), message));
+            return Err(manifest.error("", &format!("kind: {kind}"), &message));
         }
         definitions.push(Manifest {
             file: manifest.file.clone(),

@@ -5,19 +5,13 @@
 use serde_json::Value;
 
 use crate::spec::workload::place::line_of_text;
-use crate::spec::workload::{Error, Resource, template};
+use crate::spec::workload::{Error, Manifest, Resource, template};
 
-/// A template with its text, for the lines of errors.
-pub struct TemplateFile {
-    pub file: String,
-    pub text: String,
-}
-
-impl TemplateFile {
+impl Manifest {
     pub fn error(&self, field: &str, line_with: &str, message: &str) -> Error {
         let line = match line_with {
             "" => Some(1),
-            text => line_of_text(&self.text, text),
+            text => line_of_text(&self.text, text).or(Some(1)),
         };
         Error {
             file: self.file.clone(),
@@ -37,12 +31,7 @@ impl TemplateFile {
             true => "; a text with {{ }} needs quotes around all of it",
             false => "; correct this line",
         };
-        Error {
-            file: self.file.clone(),
-            line,
-            field: String::new(),
-            message: format!("is not YAML: {words}{hint}"),
-        }
+        Error::of_file(&self.file, line, format!("is not YAML: {words}{hint}"))
     }
 
     pub fn of(&self, error: template::Error) -> Error {
