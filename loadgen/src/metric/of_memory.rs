@@ -90,7 +90,15 @@ struct Bytes {
     read: fn(&Sampled) -> Option<u64>,
     /// Why a sample may not have it; without it the phase says why.
     missing: Option<&'static str>,
+    /// The phases whose figure is in the table of memory.
+    shown: &'static [&'static str],
+    /// Those by whose figure subjects are compared.
+    compared: &'static [&'static str],
+    /// Those with a limit, and its least margin.
+    limited: (&'static [&'static str], f64),
 }
+
+const NONE: (&[&str], f64) = (&[], 0.0);
 
 const BYTES: [Bytes; 9] = [
     Bytes {
@@ -98,103 +106,94 @@ const BYTES: [Bytes; 9] = [
         label: |when, _| format!("RSS {when}, MB"),
         read: |sampled| Some(sampled.memory.rss_bytes),
         missing: None,
+        shown: &[
+            "empty",
+            "burst",
+            "settled",
+            "update",
+            "after_soak",
+            "restart",
+            "deleted",
+            "server_restart",
+        ],
+        compared: &["empty", "settled", "after_soak", "restart", "deleted"],
+        limited: (&["settled"], 1_048_576.0),
     },
     Bytes {
         name: "peak_bytes",
         label: |_, until| format!("RSS peak {until}, MB"),
         read: |sampled| sampled.peak_bytes,
         missing: Some("the kernel does not tell it, or the phase comes before the first object"),
+        shown: &["settled", "after_soak", "restart", "server_restart"],
+        compared: &["settled", "restart"],
+        limited: (&["burst"], 1_048_576.0),
     },
     Bytes {
         name: "anon_bytes",
         label: |when, _| format!("anonymous {when}, MB"),
         read: |sampled| Some(sampled.memory.anon_bytes),
         missing: None,
+        shown: &["empty", "settled", "restart", "deleted"],
+        compared: &["settled"],
+        limited: (&["settled", "update", "restart"], 262_144.0),
     },
     Bytes {
         name: "pss_bytes",
         label: |when, _| format!("PSS {when}, MB"),
         read: |sampled| Some(sampled.memory.pss_bytes),
         missing: None,
+        shown: &["settled"],
+        compared: &[],
+        limited: NONE,
     },
     Bytes {
         name: "cgroup.working_set_bytes",
         label: |when, _| format!("working set {when} (cgroup), MB"),
         read: |sampled| Some(sampled.cgroup?.working_set_bytes),
         missing: Some(NO_CGROUP),
+        shown: &["settled"],
+        compared: &[],
+        limited: NONE,
     },
     Bytes {
         name: "cgroup.peak_bytes",
         label: |_, until| format!("peak {until}, as the node counts it (cgroup), MB"),
         read: |sampled| sampled.cgroup?.peak_bytes,
         missing: Some(NO_CGROUP),
+        shown: &["settled"],
+        compared: &[],
+        limited: NONE,
     },
     Bytes {
         name: "cgroup.kernel_bytes",
         label: |when, _| format!("kernel memory {when} (cgroup), MB"),
         read: |sampled| sampled.cgroup?.kernel_bytes,
         missing: Some("the kernel does not count it, or no cgroup could be made"),
+        shown: &[],
+        compared: &[],
+        limited: NONE,
     },
     Bytes {
         name: "cgroup.socket_bytes",
         label: |when, _| format!("socket buffers {when} (cgroup), MB"),
         read: |sampled| sampled.cgroup?.socket_bytes,
         missing: Some("the kernel does not count it, or no cgroup could be made"),
+        shown: &[],
+        compared: &[],
+        limited: NONE,
     },
     Bytes {
         name: "api_server_rss_bytes",
         label: |when, _| format!("RSS of the API server, {when}, MB"),
         read: |sampled| sampled.api_server_rss_bytes,
         missing: Some("loadgen did not start the API server"),
+        shown: &["empty", "burst", "settled"],
+        compared: &[],
+        limited: NONE,
     },
 ];
 
 const NO_CGROUP: &str = "no cgroup could be made for the subject; loadgen doctor says why";
-
-/// The figures of the table of memory.
-const SHOWN: [&str; 22] = [
-    "memory.empty.rss_bytes",
-    "memory.burst.rss_bytes",
-    "memory.settled.rss_bytes",
-    "memory.update.rss_bytes",
-    "memory.after_soak.rss_bytes",
-    "memory.restart.rss_bytes",
-    "memory.deleted.rss_bytes",
-    "memory.settled.peak_bytes",
-    "memory.after_soak.peak_bytes",
-    "memory.restart.peak_bytes",
-    "memory.empty.anon_bytes",
-    "memory.settled.anon_bytes",
-    "memory.restart.anon_bytes",
-    "memory.deleted.anon_bytes",
-    "memory.settled.pss_bytes",
-    "memory.settled.cgroup.working_set_bytes",
-    "memory.settled.cgroup.peak_bytes",
-    "memory.server_restart.rss_bytes",
-    "memory.server_restart.peak_bytes",
-    "memory.empty.api_server_rss_bytes",
-    "memory.burst.api_server_rss_bytes",
-    "memory.settled.api_server_rss_bytes",
-];
-/// Those that subjects are compared by.
-const COMPARED: [&str; 8] = [
-    "memory.empty.rss_bytes",
-    "memory.settled.rss_bytes",
-    "memory.settled.anon_bytes",
-    "memory.settled.peak_bytes",
-    "memory.after_soak.rss_bytes",
-    "memory.restart.rss_bytes",
-    "memory.restart.peak_bytes",
-    "memory.deleted.rss_bytes",
-];
-/// Those with a limit, and its least margin.
-const LIMITED: [(&str, f64); 5] = [
-    ("memory.settled.anon_bytes", 262_144.0),
-    ("memory.settled.rss_bytes", 1_048_576.0),
-    ("memory.burst.peak_bytes", 1_048_576.0),
-    ("memory.update.anon_bytes", 262_144.0),
-    ("memory.restart.anon_bytes", 262_144.0),
-];
 
 /// Every figure of bytes in every phase.
 pub(super) fn metrics() -> Vec<Metric> {
@@ -211,11 +210,10 @@ fn metric(bytes: &Bytes, phase: &Phase) -> Metric {
     let mut metric = Metric::new(&id, &label, "bytes", &[Kind::Memory], source)
         .divided(1e6)
         .missing(bytes.missing.unwrap_or(phase.missing));
-    metric.shown = SHOWN.contains(&id.as_str()).then_some(Shown::Memory);
-    metric.is_compared = COMPARED.contains(&id.as_str());
-    metric.least_margin = LIMITED
-        .iter()
-        .find(|(of, _)| *of == id)
-        .map(|(_, least)| *least);
+    let is_in = |phases: &[&str]| phases.contains(&phase.name);
+    metric.shown = is_in(bytes.shown).then_some(Shown::Memory);
+    metric.is_compared = is_in(bytes.compared);
+    let (limited, least_margin) = bytes.limited;
+    metric.least_margin = is_in(limited).then_some(least_margin);
     metric
 }
