@@ -64,10 +64,8 @@ pub(crate) fn all(facts: &Facts, objects: usize) -> Vec<Check> {
         c_compiler(facts),
     ];
     for (name, without, path) in &facts.tools {
-        checks.push(match path {
-            Some(path) => check(name, State::Ok, path.display().to_string()),
-            None => check(name, State::Missing, (*without).to_owned()),
-        });
+        let path = path.as_ref().map(|path| path.display().to_string());
+        checks.push(tool(name, without, path.as_ref()));
     }
     checks
 }
@@ -92,15 +90,34 @@ fn check(name: &'static str, state: State, says: impl Into<String>) -> Check {
     }
 }
 
+fn ok(name: &'static str, says: impl Into<String>) -> Check {
+    check(name, State::Ok, says)
+}
+
+fn warning(name: &'static str, says: impl Into<String>) -> Check {
+    check(name, State::Warning, says)
+}
+
+fn missing(name: &'static str, says: impl Into<String>) -> Check {
+    check(name, State::Missing, says)
+}
+
+/// What every bench needs, and does not have.
+fn refused(name: &'static str, says: String) -> Check {
+    Check {
+        needed: true,
+        ..missing(name, says)
+    }
+}
+
 fn cores(facts: &Facts) -> Check {
     match facts.machine.cores {
-        Some(1) => check(
+        Some(1) => warning(
             "cores",
-            State::Warning,
             "1: API server, subject and generator share it, so latencies are not meaningful",
         ),
-        Some(cores) => check("cores", State::Ok, cores.to_string()),
-        None => check("cores", State::Warning, "unknown"),
+        Some(cores) => ok("cores", cores.to_string()),
+        None => warning("cores", "unknown"),
     }
 }
 
@@ -115,18 +132,11 @@ fn memory_for(facts: &Facts, objects: usize) -> Check {
         mb(real)
     );
     let Some(available) = facts.available_bytes else {
-        return check(MEMORY, State::Warning, format!("unknown; {needs}"));
+        return warning(MEMORY, format!("unknown; {needs}"));
     };
     let says = format!("{} MB available; {needs}", mb(available));
     if available < simulated {
-        return Check {
-            needed: true,
-            ..check(
-                "memory",
-                State::Missing,
-                format!("{says}; try --objects with fewer"),
-            )
-        };
+        return refused(MEMORY, format!("{says}; try --objects with fewer"));
     }
     let state = if available < real {
         State::Warning
@@ -146,114 +156,88 @@ fn open_files(facts: &Facts) -> Check {
     let says = format!("{} (hard limit {})", word(soft), word(hard));
     if soft.is_some_and(|soft| soft < OPEN_FILES) {
         let says = format!("{says}: too few for a burst; run ulimit -n {OPEN_FILES}");
-        return check("open files", State::Warning, says);
+        return warning("open files", says);
     }
-    check("open files", State::Ok, says)
+    ok("open files", says)
 }
 
 fn page_size(facts: &Facts) -> Check {
     match facts.machine.page_size_bytes {
-        Some(PAGE_BYTES) => check("page size", State::Ok, format!("{PAGE_BYTES} bytes")),
-        Some(other) => check(
+        Some(PAGE_BYTES) => ok("page size", format!("{PAGE_BYTES} bytes")),
+        Some(other) => warning(
             "page size",
-            State::Warning,
             format!("{other} bytes: resident memory is not comparable with pages of {PAGE_BYTES}"),
         ),
-        None => check("page size", State::Warning, "unknown"),
+        None => warning("page size", "unknown"),
     }
 }
 
 fn huge_pages(facts: &Facts) -> Check {
     let name = "huge pages";
     match facts.machine.transparent_huge_pages.as_deref() {
-        Some("always") => check(
+        Some("always") => warning(
             name,
-            State::Warning,
             "always: heaps take more memory than they use; to change it, run \
              echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
         ),
-        Some(choice) => check(name, State::Ok, choice),
-        None => check(name, State::Ok, "none"),
+        Some(choice) => ok(name, choice),
+        None => ok(name, "none"),
     }
 }
 
 fn swap(facts: &Facts) -> Check {
     match facts.machine.swap {
-        Some(true) => check(
+        Some(true) => warning(
             "swap",
-            State::Warning,
             "on: memory that is swapped out is missing in RSS; run swapoff -a",
         ),
-        Some(false) => check("swap", State::Ok, "none"),
-        None => check("swap", State::Warning, "unknown"),
+        Some(false) => ok("swap", "none"),
+        None => warning("swap", "unknown"),
     }
 }
 
 fn process_memory(facts: &Facts) -> Check {
     let name = "smaps_rollup";
     match &facts.memory_refusal {
-        None => check(name, State::Ok, "memory of a process can be read"),
-        Some(refusal) => Check {
-            needed: true,
-            ..check(
-                name,
-                State::Missing,
-                format!("{refusal}; needs Linux 4.14 or newer"),
-            )
-        },
+        None => ok(name, "memory of a process can be read"),
+        Some(refusal) => refused(name, format!("{refusal}; needs Linux 4.14 or newer")),
     }
 }
 
 fn memory_peak(facts: &Facts) -> Check {
     let name = "clear_refs";
     match &facts.peak_refusal {
-        None => check(name, State::Ok, "memory peak of a process can be reset"),
-        Some(refusal) => Check {
-            needed: true,
-            ..check(
-                name,
-                State::Missing,
-                format!("{refusal}; the kernel needs CONFIG_PROC_PAGE_MONITOR"),
-            )
-        },
+        None => ok(name, "memory peak of a process can be reset"),
+        Some(refusal) => refused(
+            name,
+            format!("{refusal}; the kernel needs CONFIG_PROC_PAGE_MONITOR"),
+        ),
     }
 }
 
 fn cgroup(facts: &Facts) -> Check {
     let name = "cgroup";
     match facts.machine.cgroup {
-        Some(Cgroup::V2) => check(name, State::Ok, "v2"),
-        Some(Cgroup::V1) => check(name, State::Ok, "v1"),
-        Some(Cgroup::Hybrid) => check(name, State::Ok, "v1 and v2 side by side"),
-        None => check(
-            name,
-            State::Warning,
-            "not mounted: images cannot run with a memory limit",
-        ),
+        Some(Cgroup::V2) => ok(name, "v2"),
+        Some(Cgroup::V1) => ok(name, "v1"),
+        Some(Cgroup::Hybrid) => ok(name, "v1 and v2 side by side"),
+        None => warning(name, "not mounted: images cannot run with a memory limit"),
     }
 }
 
 fn root(facts: &Facts) -> Check {
     if facts.root {
-        check("root", State::Ok, "yes")
+        ok("root", "yes")
     } else {
-        check(
-            "root",
-            State::Warning,
-            "no: needed only for images with a memory limit",
-        )
+        warning("root", "no: needed only for images with a memory limit")
     }
 }
 
 fn cargo(facts: &Facts) -> Check {
-    match &facts.cargo {
-        Some(version) => check("cargo", State::Ok, version.as_str()),
-        None => check(
-            "cargo",
-            State::Warning,
-            "subjects cannot be built: only bench --no-build works; install Rust (https://rustup.rs)",
-        ),
-    }
+    let without =
+        "subjects cannot be built: only bench --no-build works; install Rust (https://rustup.rs)";
+    let version = facts.cargo.as_ref();
+    version.map_or(warning("cargo", without), |version| ok("cargo", version))
 }
 
 fn control_plane(facts: &Facts) -> Check {
@@ -261,7 +245,7 @@ fn control_plane(facts: &Facts) -> Check {
     match &facts.control_plane {
         Ok(binaries) => found(name, binaries),
         // Both say what to do in a line of their own; the simulated server needs none of it.
-        Err(error) => check(name, State::Missing, error.to_string()),
+        Err(error) => missing(name, error.to_string()),
     }
 }
 
@@ -277,39 +261,29 @@ fn found(name: &'static str, binaries: &Binaries) -> Check {
         .map(|(name, _)| *name)
         .collect();
     if absent.is_empty() {
-        return check(name, State::Ok, folder.to_string());
+        return ok(name, folder.to_string());
     }
     let absent = absent.join(" and ");
-    check(
+    warning(
         name,
-        State::Warning,
         format!("{folder}, without {absent}; run loadgen control-plane build"),
     )
 }
 
 fn go(facts: &Facts) -> Check {
-    match &facts.go {
-        Some(version) => check("go", State::Ok, version.as_str()),
-        None => {
-            let wanted = controlplane::build::go_version();
-            check(
-                "go",
-                State::Missing,
-                format!(
-                    "needed only to build a control plane and the Go rivals; install {wanted} or newer"
-                ),
-            )
-        }
-    }
+    let wanted = controlplane::build::go_version();
+    let without = format!(
+        "needed only to build a control plane and the Go rivals; install {wanted} or newer"
+    );
+    tool("go", &without, facts.go.as_ref())
 }
 
 fn c_compiler(facts: &Facts) -> Check {
-    match &facts.c_compiler {
-        Some(command) => check("C compiler", State::Ok, command.as_str()),
-        None => check(
-            "C compiler",
-            State::Missing,
-            "needed only to build kine; install gcc",
-        ),
-    }
+    let without = "needed only to build kine; install gcc";
+    tool("C compiler", without, facts.c_compiler.as_ref())
+}
+
+/// What was found of a program, or what is missing without it.
+fn tool(name: &'static str, without: &str, found: Option<&String>) -> Check {
+    found.map_or(missing(name, without), |found| ok(name, found))
 }
