@@ -161,12 +161,16 @@ impl Server {
         tare_procstat::cpu_seconds(self.pid()?).ok()
     }
 
-    /// CPU time of kube-controller-manager so far; `None` where it is not ours.
-    pub fn controllers_cpu_s(&self) -> Option<f64> {
+    fn real(&self) -> Option<&Real> {
         match self {
-            Server::Real(server) => tare_procstat::cpu_seconds(server.controllers_pid()).ok(),
+            Server::Real(server) => Some(server),
             Server::Kubesim(_) | Server::Existing(_) => None,
         }
+    }
+
+    /// CPU time of kube-controller-manager so far; `None` where it is not ours.
+    pub fn controllers_cpu_s(&self) -> Option<f64> {
+        tare_procstat::cpu_seconds(self.real()?.controllers_pid()).ok()
     }
 
     /// Requests of all users so far.
@@ -180,45 +184,32 @@ impl Server {
 
     /// The metrics page of a real API server of ours; `None` where it does not answer.
     pub async fn metrics(&self, cluster: &Cluster) -> Option<String> {
-        match self {
-            Server::Real(_) => cluster.metrics().await.ok(),
-            Server::Kubesim(_) | Server::Existing(_) => None,
-        }
+        self.real()?;
+        cluster.metrics().await.ok()
     }
 
     /// How long the subject was writing to each object.
     pub fn write_spans(&self) -> Option<Latencies> {
-        match self {
-            Server::Real(server) => server.write_spans(),
-            Server::Kubesim(_) | Server::Existing(_) => None,
-        }
+        self.real()?.write_spans()
     }
 
     /// Bytes that the datastore has written so far.
     pub fn datastore_written_bytes(&self) -> Option<u64> {
-        match self {
-            Server::Real(server) => server.datastore_written_bytes(),
-            Server::Kubesim(_) | Server::Existing(_) => None,
-        }
+        self.real()?.datastore_written_bytes()
     }
 
     /// Where the datastore stands; `None` on a server that has none, or that others write to.
     pub async fn revision(&self, cluster: &Cluster) -> Option<Revision> {
-        match self {
-            Server::Real(server) => Some(Revision {
-                datastore: cluster.revision().await.ok()?,
-                agent_writes: server.agent_writes(),
-            }),
-            Server::Kubesim(_) | Server::Existing(_) => None,
-        }
+        let server = self.real()?;
+        Some(Revision {
+            datastore: cluster.revision().await.ok()?,
+            agent_writes: server.agent_writes(),
+        })
     }
 
     /// Size of the datastore's files.
     pub fn datastore_size_bytes(&self) -> Option<u64> {
-        match self {
-            Server::Real(server) => server.datastore_size_bytes(),
-            Server::Kubesim(_) | Server::Existing(_) => None,
-        }
+        self.real()?.datastore_size_bytes()
     }
 
     /// Which part has ended by itself, and how.

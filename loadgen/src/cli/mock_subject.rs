@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use futures::{Stream, TryStreamExt};
+use futures::TryStreamExt;
+use futures::stream::BoxStream;
 use http::Method;
 use kube::core::WatchEvent;
 use serde::Deserialize;
@@ -23,7 +24,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::spec::workload;
 use crate::spec::workload::CANARY;
-use crate::target::cluster::{Cluster, request};
+use crate::target::cluster::{Cluster, Error};
 
 #[derive(Args)]
 pub struct MockArgs {
@@ -105,10 +106,7 @@ async fn reconcile(args: MockArgs) -> anyhow::Result<ExitCode> {
         .await
         .with_context(|| format!("cannot listen on {}", args.admin))?;
     let admin = tokio::spawn(answer(listener, reconciled.clone()));
-    let workload = match &args.workload {
-        Some(name) => workload::find(name, None)?,
-        None => workload::default()?,
-    };
+    let workload = workload::named(args.workload.as_deref(), None)?;
     let resource = workload.scenario.resource;
     let mock = Mock {
         cluster,
@@ -132,8 +130,7 @@ impl Mock {
     /// Lists and watches, and again whenever the server ends the watch.
     async fn watch(&self) -> anyhow::Result<()> {
         loop {
-            if let Some(events) = self.listed().await? {
-                let mut events = std::pin::pin!(events);
+            if let Some(mut events) = self.listed().await? {
                 while let Ok(Some(event)) = events.try_next().await {
                     if let WatchEvent::Added(owner) | WatchEvent::Modified(owner) = event {
                         self.hold(&owner.metadata.name);
@@ -149,7 +146,7 @@ impl Mock {
     /// Observes what there is; the events from there on, or nothing where the server is away.
     async fn listed(
         &self,
-    ) -> anyhow::Result<Option<impl Stream<Item = kube::Result<WatchEvent<Owner>>>>> {
+    ) -> anyhow::Result<Option<BoxStream<'static, Result<WatchEvent<Owner>, Error>>>> {
         let path = self.resource.path_everywhere();
         let mut owners: Vec<Owner> = Vec::new();
         let listed = self.cluster.pages(&path, "", |page| {
@@ -163,13 +160,7 @@ impl Mock {
             self.observe(owner).await?;
         }
         let path = format!("{path}?watch=true&resourceVersion={version}");
-        let watch = request(Method::GET, &path, None, vec![])?;
-        Ok(self
-            .cluster
-            .client()
-            .request_events::<Owner>(watch)
-            .await
-            .ok())
+        Ok(self.cluster.events(&path).await.ok())
     }
 
     /// Keeps memory for an object, once; a page that is never written to would take none.

@@ -5,26 +5,23 @@
 //! subject's: creates of the objects, and statuses of children. What a server does not tell is `None`. Leaves to others: when
 //! it is read, and that nobody else is at work.
 
+use std::collections::BTreeMap;
+
 use crate::engine::session::Session;
 use crate::record::ServerUse;
-use crate::record::request_counts::RequestCounts;
-use crate::spec::workload::Scenario;
+use crate::record::request_counts::{Entry, RequestCounts, is_write};
 use crate::target::{SUBJECT, Server};
-use crate::watch::metrics_text::{counter_of, counter_where};
+use crate::watch::metrics_text::{counter, counter_of, samples};
 
+const REQUESTS: &str = "apiserver_request_total";
+const SIZES: &str = "apiserver_response_sizes_sum";
 /// Sums since the server started.
 pub struct ServerCounters {
     cpu_s: Option<f64>,
     rss_bytes: Option<u64>,
     peak_bytes: Option<u64>,
-    requests: Option<Requests>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Requests {
-    reads: u64,
-    writes: u64,
-    response_bytes: u64,
+    /// Of the subject.
+    requests: Option<RequestCounts>,
     datastore_reads: Option<u64>,
     datastore_objects: Option<u64>,
 }
@@ -34,13 +31,19 @@ impl ServerCounters {
     pub async fn take(session: &Session<'_>) -> Option<ServerCounters> {
         let pid = session.server.pid()?;
         let peak_bytes = tare_procstat::peak_bytes(pid).ok();
+        let page = session.server.metrics(&session.load.cluster).await;
+        let kinds = Kinds::of(session);
+        let datastore = page.as_deref().map(|page| datastore(page, &kinds));
+        let [datastore_reads, datastore_objects] = datastore.unwrap_or_default();
         let counters = ServerCounters {
             cpu_s: session.server.cpu_s(),
             rss_bytes: tare_procstat::memory(pid)
                 .map(|memory| memory.rss_bytes)
                 .ok(),
             peak_bytes,
-            requests: requests(session).await,
+            requests: requests(session, page.as_deref()).await,
+            datastore_reads,
+            datastore_objects,
         };
         // The next peak counts from here; where the kernel does not allow it, since the start.
         let _ = tare_procstat::reset_peak(pid);
@@ -48,115 +51,117 @@ impl ServerCounters {
     }
 
     pub fn since(&self, before: &ServerCounters) -> ServerUse {
-        let spent = |of: fn(&Requests) -> Option<u64>| {
-            let (now, then) = (self.requests.as_ref()?, before.requests.as_ref()?);
-            Some(of(now)?.saturating_sub(of(then)?))
-        };
+        let requests = self.requests.as_ref().zip(before.requests.as_ref());
+        let requests = requests.map(|(now, then)| now.since(then));
+        let spent = |of: fn(&Self) -> Option<u64>| Some(of(self)?.saturating_sub(of(before)?));
         ServerUse {
             cpu_s: self.cpu_s.zip(before.cpu_s).map(|(now, then)| now - then),
             rss_before_bytes: before.rss_bytes,
             rss_peak_bytes: self.peak_bytes,
-            reads: spent(|r| Some(r.reads)),
-            writes: spent(|r| Some(r.writes)),
-            response_bytes: spent(|r| Some(r.response_bytes)),
-            datastore_reads: spent(|r| r.datastore_reads),
-            datastore_objects: spent(|r| r.datastore_objects),
+            reads: requests.as_ref().map(RequestCounts::reads),
+            writes: requests.as_ref().map(RequestCounts::writes),
+            response_bytes: requests.as_ref().and_then(RequestCounts::read_bytes),
+            datastore_reads: spent(|counters| counters.datastore_reads),
+            datastore_objects: spent(|counters| counters.datastore_objects),
         }
     }
 }
 
-async fn requests(session: &Session<'_>) -> Option<Requests> {
+/// The subject's requests since the server started; `None` where it does not tell.
+async fn requests(session: &Session<'_>, page: Option<&str>) -> Option<RequestCounts> {
     match &session.server {
-        Server::Kubesim(_) => {
-            let request_counts = session.server.request_counts(&session.load.cluster).await?;
-            Some(of_ledger(&request_counts.of(SUBJECT)))
+        Server::Real(_) => of_page(page?, &Kinds::of(session)),
+        server => {
+            let of_all = server.request_counts(&session.load.cluster).await?;
+            Some(of_all.of(SUBJECT))
         }
-        Server::Real(_) => {
-            let scenario = session.setting.scenario_of(session.subject);
-            let page = session.load.cluster.metrics().await.ok()?;
-            of_page(&page, &Kinds::of(&scenario))
-        }
-        Server::Existing(_) => None,
     }
 }
 
 /// Writes of the subject since the server started; `None` where it does not tell.
 pub async fn writes(session: &Session<'_>) -> Option<u64> {
-    requests(session).await.map(|requests| requests.writes)
+    let page = session.server.metrics(&session.load.cluster).await;
+    Some(requests(session, page.as_deref()).await?.writes())
 }
 
 /// What the operator reads and writes.
-struct Kinds<'a> {
-    objects: Vec<&'a str>,
-    children: Vec<&'a str>,
+struct Kinds {
+    objects: Vec<String>,
+    children: Vec<String>,
 }
 
-impl<'a> Kinds<'a> {
-    fn of(scenario: &'a Scenario) -> Self {
-        let children = scenario.children.iter().map(|kind| kind.plural.as_str());
-        let parts = scenario.parts().map(|part| part.resource.plural.as_str());
+impl Kinds {
+    fn of(session: &Session<'_>) -> Self {
+        let scenario = session.setting.scenario_of(session.subject);
+        let children = scenario.children.iter().map(|kind| kind.plural.clone());
+        let parts = scenario.parts().map(|part| part.resource.plural.clone());
         Self {
             objects: parts.collect(),
             children: children.collect(),
         }
     }
 
-    fn all(&self) -> Vec<&'a str> {
-        [&self.objects[..], &self.children[..]].concat()
+    fn all(&self) -> Vec<&str> {
+        let all = self.objects.iter().chain(&self.children);
+        all.map(String::as_str).collect()
     }
 
-    /// Whether a write of this kind may be the subject's. The harness creates the objects; what makes children ready writes
+    /// Whether a request for this kind may be the subject's. The harness creates the objects; what makes children ready writes
     /// their statuses.
-    fn may_write(&self, resource: &str, subresource: &str, verb: &str) -> bool {
-        let is_child = self.children.contains(&resource) && subresource != "status";
-        let creates = verb == "POST" && subresource.is_empty();
-        is_child || (self.objects.contains(&resource) && !creates)
+    fn may_ask(&self, resource: &str, subresource: &str, verb: &str) -> bool {
+        let has = |kinds: &[String]| kinds.iter().any(|kind| kind == resource);
+        let writes_status = is_write(verb) && subresource == "status";
+        let creates = verb == "create" && subresource.is_empty();
+        (has(&self.children) && !writes_status) || (has(&self.objects) && !creates)
     }
 }
 
-fn of_ledger(request_counts: &RequestCounts) -> Requests {
-    let reads = request_counts.entries.iter();
-    let reads = reads.filter(|entry| matches!(&*entry.verb, "get" | "list"));
-    Requests {
-        reads: request_counts.reads(),
-        writes: request_counts.writes(),
-        response_bytes: reads.filter_map(|entry| entry.response_bytes).sum(),
-        datastore_reads: None,
-        datastore_objects: None,
+/// A page of kube-apiserver 1.36 (`endpoints/metrics` in apiserver v0.36.4); `None` where it has no counter of requests.
+fn of_page(page: &str, kinds: &Kinds) -> Option<RequestCounts> {
+    counter(page, REQUESTS)?;
+    let no_bytes = counter(page, SIZES).map(|_| 0);
+    let mut entries: BTreeMap<(String, String), Entry> = BTreeMap::new();
+    for sample in samples(page).filter(|sample| [REQUESTS, SIZES].contains(&sample.name)) {
+        let label = |name| sample.label(name).unwrap_or_default();
+        let verb = match label("verb") {
+            "POST" => "create".to_owned(),
+            "PUT" => "update".to_owned(),
+            verb => verb.to_ascii_lowercase(),
+        };
+        let (resource, subresource) = (label("resource"), label("subresource"));
+        if !kinds.may_ask(resource, subresource, &verb) {
+            continue;
+        }
+        let resource = format!("{resource}/{subresource}");
+        let entry = entries.entry((verb.clone(), resource.clone()));
+        let entry = entry.or_insert(Entry {
+            verb,
+            resource,
+            response_bytes: no_bytes,
+            ..Entry::default()
+        });
+        match sample.name {
+            REQUESTS => entry.requests += sample.value as u64,
+            _ => entry.response_bytes = entry.response_bytes.map(|sum| sum + sample.value as u64),
+        }
     }
+    let entries = entries.into_values().collect();
+    Some(RequestCounts { entries })
 }
 
-/// A page of kube-apiserver 1.36 (`endpoints/metrics` and `storage/etcd3/metrics` in apiserver
-/// v0.36.4); `None` where it has no counter of requests.
-fn of_page(page: &str, kinds: &Kinds) -> Option<Requests> {
+/// What the server has read of these kinds in its datastore, requests and objects, by a page of kube-apiserver 1.36
+/// (`storage/etcd3/metrics` in apiserver v0.36.4).
+fn datastore(page: &str, kinds: &Kinds) -> [Option<u64>; 2] {
     let all = kinds.all();
-    let sum = |name: &str, label: &str, values: &[&str]| {
-        let counted = counter_of(page, name, &[("resource", &all), (label, values)])?;
-        Some(counted as u64)
-    };
-    let writing = [
-        "POST",
-        "PUT",
-        "PATCH",
-        "APPLY",
-        "DELETE",
-        "DELETECOLLECTION",
-    ];
+    let of_kinds = ("resource", &all[..]);
     let reading = ["get", "list", "listWithCount", "listOnlyKeys"];
+    let read = [of_kinds, ("operation", &reading)];
     let fetched = "apiserver_storage_list_fetched_objects_total";
-    Some(Requests {
-        reads: sum("apiserver_request_total", "verb", &["GET", "LIST"])?,
-        writes: counter_where(page, "apiserver_request_total", |sample| {
-            let label = |name| sample.label(name).unwrap_or_default();
-            let verb = label("verb");
-            writing.contains(&verb)
-                && kinds.may_write(label("resource"), label("subresource"), verb)
-        })? as u64,
-        response_bytes: sum("apiserver_response_sizes_sum", "verb", &["GET", "LIST"])?,
-        datastore_reads: sum("etcd_requests_total", "operation", &reading),
-        datastore_objects: counter_of(page, fetched, &[("resource", &all)])
-            .map(|objects| objects as u64),
-    })
+    [
+        counter_of(page, "etcd_requests_total", &read),
+        counter_of(page, fetched, &[of_kinds]),
+    ]
+    .map(|counted| counted.map(|counted| counted as u64))
 }
 
 #[cfg(test)]
@@ -187,8 +192,8 @@ apiserver_storage_list_fetched_objects_total{group="example.com",resource="widge
     #[test]
     fn a_page_tells_of_the_subjects_kinds_alone() {
         let kinds = Kinds {
-            objects: vec!["widgets"],
-            children: vec!["deployments", "services"],
+            objects: vec!["widgets".into()],
+            children: vec!["deployments".into(), "services".into()],
         };
         let page = PAGE.replace(
             "apiserver_response_sizes histogram",
@@ -196,14 +201,9 @@ apiserver_storage_list_fetched_objects_total{group="example.com",resource="widge
         );
         for page in [PAGE, page.as_str()] {
             let told = of_page(page, &kinds).expect("counted");
-            let want = Requests {
-                reads: 80,
-                writes: 9,
-                response_bytes: 15_000_000,
-                datastore_reads: Some(60),
-                datastore_objects: Some(5_000),
-            };
-            assert_eq!(told, want);
+            assert_eq!((told.reads(), told.writes()), (80, 9));
+            assert_eq!(told.read_bytes(), Some(15_000_000));
+            assert_eq!(datastore(page, &kinds), [Some(60), Some(5_000)]);
         }
         assert_eq!(of_page("", &kinds), None);
     }
@@ -214,13 +214,16 @@ apiserver_storage_list_fetched_objects_total{group="example.com",resource="widge
             cpu_s: Some(reads as f64),
             rss_bytes: Some(100),
             peak_bytes,
-            requests: Some(Requests {
-                reads,
-                writes: 0,
-                response_bytes: 10 * reads,
-                datastore_reads: None,
-                datastore_objects: None,
+            requests: Some(RequestCounts {
+                entries: vec![Entry {
+                    verb: "get".into(),
+                    requests: reads,
+                    response_bytes: Some(10 * reads),
+                    ..Entry::default()
+                }],
             }),
+            datastore_reads: None,
+            datastore_objects: None,
         };
         let spent = counters(9, Some(140)).since(&counters(5, None));
         assert_eq!((spent.reads, spent.writes), (Some(4), Some(0)));

@@ -3,7 +3,6 @@
 //! Guarantees: reads only, with the deadlines of single requests, and says what could not be read. Leaves to others: when
 //! it is taken, and where its lines go.
 
-use http::Method;
 use serde_json::Value;
 
 use crate::load::timeline::Timeline;
@@ -42,7 +41,7 @@ pub async fn at(
     name: &str,
 ) -> Vec<String> {
     let path = format!("{}/{name}", resource.path());
-    let asked = cluster.ask::<Value>(Method::GET, &path, None, vec![]);
+    let asked = cluster.get::<Value>(&path);
     let object = match asked.await {
         Ok(object) => object,
         Err(error) => return vec![format!("{name}: {}", error.words())],
@@ -124,7 +123,7 @@ fn unmet(convergence: &Convergence, object: &Value) -> String {
 async fn events(cluster: &Cluster, namespace: &str, name: &str) -> Vec<String> {
     let path = format!("/api/v1/namespaces/{namespace}/events?limit=500");
     let selected = format!("{path}&fieldSelector=involvedObject.name%3D{name}");
-    let ask = async |path: &str| cluster.ask::<Value>(Method::GET, path, None, vec![]).await;
+    let ask = async |path: &str| cluster.get::<Value>(path).await;
     let asked = match ask(&selected).await {
         // The simulated server selects by the name of the Event only.
         Err(error) if matches!(error.code(), Some(400 | 501)) => ask(&path).await,

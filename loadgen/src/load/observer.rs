@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::TryStreamExt;
-use http::Method;
 use kube::core::WatchEvent;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -20,7 +19,7 @@ use crate::load::object::Observation;
 use crate::spec::subject::Convergence;
 use crate::spec::workload::condition::Reading;
 use crate::spec::workload::{Resource, Scenario};
-use crate::target::cluster::{Cluster, Error, request};
+use crate::target::cluster::{Cluster, Error};
 
 /// An object as far as it is decoded.
 trait Decoded: DeserializeOwned + Clone + Send + Sync + 'static {
@@ -112,12 +111,8 @@ pub struct Observer {
     journal: Arc<Journal>,
 }
 
-enum Ended {
-    /// Go on from this version.
-    At(String),
-    /// The version is too old: list again.
-    Expired,
-}
+/// The status where a version is too old to watch from.
+const EXPIRED: u16 = 410;
 
 impl Observer {
     /// One for each kind of a scenario; `convergence` is that of the first kind.
@@ -159,15 +154,17 @@ impl Observer {
         loop {
             let ended = match version.take() {
                 Some(version) => self.watch::<O>(version).await,
-                None => self.list::<O>().await.map(Ended::At),
+                None => self.list::<O>().await,
             };
             if ended.is_ok() && !opened {
                 opened = true;
                 self.journal.timeline().listed += 1;
             }
             match ended {
-                Ok(Ended::At(at)) => version = Some(at),
-                Ok(Ended::Expired) => self.journal.timeline().watch_restarts += 1,
+                Ok(at) => version = Some(at),
+                Err(error) if error.code() == Some(EXPIRED) => {
+                    self.journal.timeline().watch_restarts += 1;
+                }
                 Err(error) => {
                     tracing::warn!("the harness's watch: {error}; listing again");
                     self.note_interrupted(&error);
@@ -194,26 +191,14 @@ impl Observer {
         Ok(version)
     }
 
-    async fn watch<O: Decoded>(&self, mut version: String) -> Result<Ended, Error> {
+    /// The version to go on from, once the server has ended the watch.
+    async fn watch<O: Decoded>(&self, mut version: String) -> Result<String, Error> {
         let (collection, selector) = self.collection();
         let path = format!(
             "{collection}?{selector}watch=true&allowWatchBookmarks=true&timeoutSeconds=290&resourceVersion={version}"
         );
-        let failed = |source: kube::Error| Error::Request {
-            method: Method::GET,
-            path: path.clone(),
-            source: Box::new(source),
-        };
-        let events =
-            self.cluster
-                .client()
-                .request_events::<O>(request(Method::GET, &path, None, vec![])?);
-        let events = match events.await {
-            Err(kube::Error::Api(status)) if status.code == 410 => return Ok(Ended::Expired),
-            other => other.map_err(failed)?,
-        };
-        let mut events = std::pin::pin!(events);
-        while let Some(event) = events.try_next().await.map_err(failed)? {
+        let mut events = self.cluster.events::<O>(&path).await?;
+        while let Some(event) = events.try_next().await? {
             version = match event {
                 WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                     self.note(&object);
@@ -224,11 +209,11 @@ impl Observer {
                     object.meta().resource_version.clone()
                 }
                 WatchEvent::Bookmark(bookmark) => bookmark.metadata.resource_version,
-                WatchEvent::Error(status) if status.code == 410 => return Ok(Ended::Expired),
-                WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
+                // `events` says it as an error.
+                WatchEvent::Error(_) => break,
             };
         }
-        Ok(Ended::At(version))
+        Ok(version)
     }
 
     /// What is listed and watched: a path and a selector.

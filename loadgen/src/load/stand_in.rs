@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::TryStreamExt;
-use http::Method;
 use kube::core::WatchEvent;
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,7 +16,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::spec::workload::StandIn;
-use crate::target::cluster::{Cluster, Error, request};
+use crate::target::cluster::{Cluster, Error};
 
 /// Patches in flight at once; those that wait for their delay are not among them.
 const CONNECTIONS: usize = 8;
@@ -89,23 +88,14 @@ impl Agent {
         });
         let version = listed.await?;
         let path = format!("{collection}?watch=true&timeoutSeconds=290&resourceVersion={version}");
-        let failed = |source: kube::Error| Error::Request {
-            method: Method::GET,
-            path: path.clone(),
-            source: Box::new(source),
-        };
-        let client = self.cluster.client();
-        let asked = request(Method::GET, &path, None, vec![])?;
-        let events = client.request_events::<Child>(asked).await;
-        let mut events = std::pin::pin!(events.map_err(failed)?);
-        while let Some(event) = events.try_next().await.map_err(failed)? {
+        let mut events = self.cluster.events::<Child>(&path).await?;
+        while let Some(event) = events.try_next().await? {
             match event {
                 WatchEvent::Added(child) | WatchEvent::Modified(child) => {
                     self.tell(child, told, &mut patches);
                 }
                 WatchEvent::Deleted(child) => drop(told.remove(&child.metadata.uid)),
-                WatchEvent::Bookmark(_) => {}
-                WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
+                WatchEvent::Bookmark(_) | WatchEvent::Error(_) => {}
             }
         }
         while patches.join_next().await.is_some() {}

@@ -44,6 +44,10 @@ pub fn is_write(verb: &str) -> bool {
     )
 }
 
+fn is_read(verb: &str) -> bool {
+    matches!(verb, "get" | "list")
+}
+
 fn more(now: Option<u64>, was: Option<u64>) -> Option<u64> {
     Some(now?.saturating_sub(was.unwrap_or(0)))
 }
@@ -82,7 +86,13 @@ impl RequestCounts {
 
     /// Requests that read; watches are not among them.
     pub fn reads(&self) -> u64 {
-        self.count(|verb| matches!(verb, "get" | "list"))
+        self.count(is_read)
+    }
+
+    /// Bytes of the answers to these reads; `None` when they were not counted.
+    pub fn read_bytes(&self) -> Option<u64> {
+        let reads = self.entries.iter().filter(|entry| is_read(&entry.verb));
+        reads.map(|entry| entry.response_bytes).sum()
     }
 
     /// Bytes both ways, watches included; `None` when they were not counted.

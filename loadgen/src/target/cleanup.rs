@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
-use http::Method;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -351,7 +350,7 @@ const ADDED: usize = 50;
 async fn is_added(cluster: &Cluster, scope: &Scope<'_>, item: &Found) -> Result<bool, Error> {
     let read = async |namespace: &str| {
         let path = format!("{}/{}", scope.in_namespace(namespace), item.name);
-        let read = cluster.ask::<Value>(Method::GET, &path, None, vec![]).await;
+        let read = cluster.get::<Value>(&path).await;
         match read {
             Ok(object) => Ok(Some(object)),
             // Who may not read `default` cannot tell.
@@ -408,10 +407,7 @@ async fn remove_namespace(
     }
     let deadline = Instant::now() + NAMESPACE_GOES;
     loop {
-        match cluster
-            .ask::<Of<Found>>(Method::GET, &path, None, vec![])
-            .await
-        {
+        match cluster.get::<Of<Found>>(&path).await {
             Err(error) if error.code() == Some(404) => return NamespaceEnd::Gone,
             Ok(item) if item.metadata.uid != namespace.uid => return NamespaceEnd::Gone,
             _ if Instant::now() > deadline => return NamespaceEnd::Emptying,

@@ -9,8 +9,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use futures::StreamExt;
+use futures::stream::BoxStream;
 use http::{Method, Request};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::WatchEvent;
 use kube::{Client, Config};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -84,17 +87,10 @@ impl Cluster {
     /// `Request` or `Silent`.
     pub async fn serves(&self, resource: &Resource) -> Result<bool, Error> {
         let path = format!("{}?limit=1", resource.path());
-        match self
-            .ask::<IgnoredAny>(Method::GET, &path, None, vec![])
-            .await
-        {
+        match self.get::<IgnoredAny>(&path).await {
             Err(error) if error.code() == Some(404) => Ok(false),
             other => other.map(|_| true),
         }
-    }
-
-    pub fn client(&self) -> &Client {
-        &self.client
     }
 
     /// `gitVersion` of the server.
@@ -107,7 +103,7 @@ impl Cluster {
         struct Version {
             git_version: String,
         }
-        let version: Version = self.ask(Method::GET, "/version", None, vec![]).await?;
+        let version: Version = self.get("/version").await?;
         Ok(version.git_version)
     }
 
@@ -144,7 +140,7 @@ impl Cluster {
 
     async fn has_namespace(&self, name: &str) -> bool {
         let path = format!("/api/v1/namespaces/{name}");
-        let asked = self.ask::<IgnoredAny>(Method::GET, &path, None, vec![]);
+        let asked = self.get::<IgnoredAny>(&path);
         asked.await.is_ok()
     }
 
@@ -210,8 +206,7 @@ impl Cluster {
     /// # Errors
     /// `Request` where the server keeps none.
     pub async fn request_counts(&self) -> Result<RequestCounts, Error> {
-        self.ask(Method::GET, "/kubesim/requests", None, vec![])
-            .await
+        self.get("/kubesim/requests").await
     }
 
     /// The revision that the datastore stands at: the resourceVersion of a list, which is that of the
@@ -221,13 +216,10 @@ impl Cluster {
     /// `Request` in the server's words, or `Silent`.
     pub async fn revision(&self) -> Result<u64, Error> {
         let path = "/api/v1/namespaces?limit=1";
-        let list: List<IgnoredAny> = self.ask(Method::GET, path, None, vec![]).await?;
+        let list: List<IgnoredAny> = self.get(path).await?;
         let version = serde_json::from_str(&list.metadata.resource_version);
-        version.map_err(|error| Error::Request {
-            method: Method::GET,
-            path: path.into(),
-            source: Box::new(kube::Error::SerdeError(error)),
-        })
+        let failed = |error| Error::of(Method::GET, path, kube::Error::SerdeError(error));
+        version.map_err(failed)
     }
 
     /// How many objects a collection has, counted up to `most`; `selector` ends in `&` unless it is empty.
@@ -241,7 +233,7 @@ impl Cluster {
         most: usize,
     ) -> Result<usize, Error> {
         let path = format!("{collection}?{selector}limit={most}");
-        let list: List<IgnoredAny> = self.ask(Method::GET, &path, None, vec![]).await?;
+        let list: List<IgnoredAny> = self.get(&path).await?;
         Ok(list.items.len())
     }
 
@@ -309,7 +301,7 @@ impl Cluster {
         let mut token = String::new();
         loop {
             let path = format!("{collection}?{selector}limit=500{token}");
-            let page: List<T> = self.ask(Method::GET, &path, None, vec![]).await?;
+            let page: List<T> = self.get(&path).await?;
             let goes_on = take(page.items);
             match page.metadata.token.filter(|token| !token.is_empty()) {
                 Some(next) if goes_on => token = format!("&continue={next}"),
@@ -331,21 +323,38 @@ impl Cluster {
     /// # Errors
     /// `Request` in the server's words, or `Silent`.
     pub async fn text(&self, path: &str) -> Result<String, Error> {
-        let method = Method::GET;
-        let asked = self
-            .client
-            .request_text(request(method.clone(), path, None, vec![])?);
-        match tokio::time::timeout(ANSWER, asked).await {
-            Err(_) => Err(Error::Silent {
-                method,
-                path: path.into(),
-            }),
-            Ok(answer) => answer.map_err(|source| Error::Request {
-                method,
-                path: path.into(),
-                source: Box::new(source),
-            }),
-        }
+        let asked = request(Method::GET, path, None, vec![])?;
+        answered(Method::GET, path, self.client.request_text(asked)).await
+    }
+
+    /// The events of a watch; one that is an error ends it.
+    ///
+    /// # Errors
+    /// `Request` in the server's words.
+    pub async fn events<T: DeserializeOwned + Clone + Send + 'static>(
+        &self,
+        path: &str,
+    ) -> Result<BoxStream<'static, Result<WatchEvent<T>, Error>>, Error> {
+        let asked = request(Method::GET, path, None, vec![])?;
+        let events = self.client.request_events::<T>(asked).await;
+        let events = events.map_err(|source| Error::of(Method::GET, path, source))?;
+        let path = path.to_owned();
+        let event = move |event| {
+            let event = match event {
+                Ok(WatchEvent::Error(status)) => Err(kube::Error::Api(status)),
+                event => event,
+            };
+            event.map_err(|source| Error::of(Method::GET, &path, source))
+        };
+        Ok(events.map(event).boxed())
+    }
+
+    /// What is at a path, decoded.
+    ///
+    /// # Errors
+    /// As for [`Self::ask`].
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        self.ask(Method::GET, path, None, vec![]).await
     }
 
     /// One request with a deadline, its answer decoded.
@@ -360,18 +369,22 @@ impl Cluster {
         body: Vec<u8>,
     ) -> Result<T, Error> {
         let request = request(method.clone(), path, content_type, body)?;
-        match tokio::time::timeout(ANSWER, self.client.request(request)).await {
-            Err(_) => Err(Error::Silent {
-                method,
-                path: path.into(),
-            }),
-            Ok(Err(source)) => Err(Error::Request {
-                method,
-                path: path.into(),
-                source: Box::new(source),
-            }),
-            Ok(Ok(answer)) => Ok(answer),
-        }
+        answered(method, path, self.client.request(request)).await
+    }
+}
+
+/// The answer to a request, within the deadline.
+async fn answered<T>(
+    method: Method,
+    path: &str,
+    answer: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, Error> {
+    match tokio::time::timeout(ANSWER, answer).await {
+        Ok(answer) => answer.map_err(|source| Error::of(method, path, source)),
+        Err(_) => Err(Error::Silent {
+            method,
+            path: path.into(),
+        }),
     }
 }
 

@@ -7,7 +7,6 @@
 
 use std::path::{Path, PathBuf};
 
-use http::Method;
 use kube::config::Kubeconfig;
 
 use crate::private_file;
@@ -157,7 +156,7 @@ impl Existing {
 
 async fn has_kind(cluster: &Cluster, resource: &Resource, order: &Order<'_>) -> Result<(), Error> {
     let path = format!("{}?limit=1", resource.path_everywhere());
-    let listed = cluster.ask::<serde::de::IgnoredAny>(Method::GET, &path, None, vec![]);
+    let listed = cluster.get::<serde::de::IgnoredAny>(&path);
     match listed.await {
         Err(error) if error.code() == Some(404) => Err(Error::NoCrd {
             name: resource.full_name(),

@@ -56,7 +56,7 @@ pub async fn resources(
         let version = fixture.api_version.as_str();
         if !known.contains_key(version) {
             let path = root(version);
-            let asked = cluster.ask::<Kinds>(Method::GET, &path, None, vec![]);
+            let asked = cluster.get::<Kinds>(&path);
             let kinds = match asked.await {
                 Err(error) if error.code() == Some(404) => Vec::new(),
                 asked => asked?.resources,

@@ -13,7 +13,7 @@ use crate::record::latency::Latencies;
 use crate::record::request_counts::RequestCounts;
 use crate::spec::workload::CANARY;
 use crate::target::{HARNESS, Order, SUBJECT};
-use crate::watch::audit_log::AuditLog;
+use crate::watch::audit_log::{Account, AuditLog};
 
 #[derive(Debug)]
 pub struct Real {
@@ -77,21 +77,17 @@ impl Real {
 
     /// `None` without an audit log, or when it cannot be read.
     pub fn request_counts(&self) -> Option<RequestCounts> {
-        let mut log = self
-            .audit
-            .as_ref()?
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        Some(log.read().ok()?.request_counts())
+        self.audited(Account::request_counts)
+    }
+
+    fn audited<T>(&self, of: impl FnOnce(&Account) -> T) -> Option<T> {
+        let log = self.audit.as_ref()?.lock();
+        let mut log = log.unwrap_or_else(PoisonError::into_inner);
+        Some(of(log.read().ok()?))
     }
 
     pub fn write_spans(&self) -> Option<Latencies> {
-        let mut log = self
-            .audit
-            .as_ref()?
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        Some(log.read().ok()?.write_spans(SUBJECT, HARNESS, CANARY))
+        self.audited(|account| account.write_spans(SUBJECT, HARNESS, CANARY))
     }
 
     pub fn datastore_written_bytes(&self) -> Option<u64> {

@@ -5,7 +5,7 @@
 
 use crate::record::GcPauses;
 use crate::spec::subject::Language;
-use crate::watch::metrics_text::{counter, histogram};
+use crate::watch::metrics_text::{counter_between, histogram_between};
 
 /// The histogram that a language's runtime keeps of its own pauses.
 pub fn histogram_of(language: Language) -> Option<&'static str> {
@@ -18,12 +18,9 @@ pub fn histogram_of(language: Language) -> Option<&'static str> {
 
 /// The pauses between two pages of a process.
 pub fn between(before: Option<&str>, after: &str, name: &str) -> Option<GcPauses> {
-    let sum = format!("{name}_sum");
-    let earlier = before.and_then(|page| histogram(page, name));
-    let sum_before = before.and_then(|page| counter(page, &sum)).unwrap_or(0.0);
     Some(GcPauses {
-        buckets: histogram(after, name)?.since(&earlier.unwrap_or_default()),
-        total_s: counter(after, &sum).map(|sum| (sum - sum_before).max(0.0)),
+        buckets: histogram_between(before, after, name)?,
+        total_s: counter_between(before, after, &format!("{name}_sum")),
     })
 }
 

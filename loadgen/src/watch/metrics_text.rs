@@ -31,6 +31,18 @@ pub fn histogram(page: &str, name: &str) -> Option<Buckets> {
     (!buckets.is_empty()).then_some(Buckets(buckets))
 }
 
+/// What came to a histogram from one page to a later one; all of it where there is no page before.
+pub fn histogram_between(before: Option<&str>, after: &str, name: &str) -> Option<Buckets> {
+    let earlier = before.and_then(|page| histogram(page, name));
+    Some(histogram(after, name)?.since(&earlier.unwrap_or_default()))
+}
+
+/// The same of a counter.
+pub fn counter_between(before: Option<&str>, after: &str, name: &str) -> Option<f64> {
+    let earlier = before.and_then(|page| counter(page, name));
+    Some((counter(after, name)? - earlier.unwrap_or(0.0)).max(0.0))
+}
+
 /// The sum over all label sets of a counter or gauge.
 fn total(page: &str, name: &str) -> Option<f64> {
     let values: Vec<f64> = samples(page)
@@ -55,26 +67,22 @@ pub fn counter(page: &str, name: &str) -> Option<f64> {
 /// A counter over the label sets that have one of the values of each label; `None` where it is not
 /// on the page at all, 0 where nothing of it is wanted.
 pub fn counter_of(page: &str, name: &str, wanted: &[(&str, &[&str])]) -> Option<f64> {
-    counter_where(page, name, |sample| {
+    counter(page, name)?;
+    let is_wanted = |sample: &Sample| {
         wanted.iter().all(|(label, values)| {
             let value = sample.label(label);
             value.is_some_and(|value| values.contains(&value))
         })
-    })
-}
-
-/// The same over the samples of which `is_wanted` is true.
-pub fn counter_where(page: &str, name: &str, is_wanted: impl Fn(&Sample) -> bool) -> Option<f64> {
-    counter(page, name)?;
+    };
     let own = samples(page).filter(|sample| sample.name == name && is_wanted(sample));
     Some(own.map(|sample| sample.value).sum())
 }
 
 /// A line of a page.
 pub struct Sample<'a> {
-    name: &'a str,
+    pub name: &'a str,
     labels: &'a str,
-    value: f64,
+    pub value: f64,
 }
 
 /// Endings of the metrics that [`changes`] leaves out.
@@ -163,7 +171,8 @@ impl<'a> Sample<'a> {
     }
 }
 
-fn samples(page: &str) -> impl Iterator<Item = Sample<'_>> {
+/// The samples of a page.
+pub fn samples(page: &str) -> impl Iterator<Item = Sample<'_>> {
     page.lines().filter_map(Sample::parse)
 }
 

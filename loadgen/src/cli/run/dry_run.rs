@@ -5,7 +5,6 @@
 
 use std::process::ExitCode;
 
-use http::Method;
 use serde::de::IgnoredAny;
 
 use crate::cli::lint;
@@ -47,9 +46,7 @@ impl ClusterRun {
             return Ok(NAMESPACE.to_owned());
         };
         let path = format!("/api/v1/namespaces/{namespace}");
-        let asked = self
-            .cluster
-            .ask::<IgnoredAny>(Method::GET, &path, None, vec![]);
+        let asked = self.cluster.get::<IgnoredAny>(&path);
         match asked.await {
             Err(error) if error.code() == Some(404) => {
                 println!(

@@ -8,9 +8,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
-use http::Method;
 use serde_json::Value;
 
+use crate::cli::means;
 use crate::cli::run::dns_label;
 use crate::error::Usage;
 use crate::spec::outline;
@@ -83,15 +83,12 @@ fn definition(args: &NewArgs) -> anyhow::Result<Value> {
         return Ok(found.map_err(|error| refused(args, &error.to_string()))?);
     }
     let kind = args.kind.clone().unwrap_or_default();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let mut crd = runtime.block_on(async {
+    let mut crd = means::runtime()?.block_on(async {
         let target = Target::choose(&args.target).await?;
         let (context, url) = (target.context.clone(), target.url.clone());
         let cluster = Cluster::of(target.config)?;
         let path = format!("{DEFINITIONS}/{kind}");
-        let asked = cluster.ask::<Value>(Method::GET, &path, None, vec![]).await;
+        let asked = cluster.get::<Value>(&path).await;
         asked.map_err(|error| {
             let why = error.words();
             anyhow::Error::from(Usage(format!(

@@ -186,11 +186,7 @@ impl Checked<'_> {
     /// The object; `None` where it does not exist.
     pub async fn get(&self, kind: &str, name: &str) -> Result<Option<Value>, Failure> {
         let path = format!("{}/{name}", self.path(kind));
-        match self
-            .cluster()
-            .ask::<Value>(Method::GET, &path, None, vec![])
-            .await
-        {
+        match self.cluster().get::<Value>(&path).await {
             Ok(object) => Ok(Some(object)),
             Err(error) if error.code() == Some(404) => Ok(None),
             Err(error) => Err(failure(&self.called(kind, name), "an answer", error)),
@@ -204,22 +200,33 @@ impl Checked<'_> {
         name: &str,
         is: impl Fn(&Value) -> Check,
     ) -> Result<Value, Failure> {
+        let met = |object: Option<Value>| match object {
+            Some(object) => is(&object).map(|()| object),
+            None => Err(Mismatch {
+                expected: "to be there".into(),
+                seen: "no such object".into(),
+            }),
+        };
+        self.wait(kind, name, met).await
+    }
+
+    /// Waits until what is there of an object is as it has to be.
+    async fn wait<T>(
+        &mut self,
+        kind: &str,
+        name: &str,
+        met: impl Fn(Option<Value>) -> Result<T, Mismatch>,
+    ) -> Result<T, Failure> {
         let deadline = Instant::now() + self.step_deadline;
         loop {
-            let object = self.get(kind, name).await?;
-            let mismatch = match &object {
-                Some(object) => is(object),
-                None => Err(Mismatch {
-                    expected: "to be there".into(),
-                    seen: "no such object".into(),
-                }),
-            };
-            match (mismatch, object) {
-                (Ok(()), Some(object)) => return Ok(object),
-                (Err(mismatch), _) if Instant::now() > deadline => {
-                    return Err(self.late(kind, name, mismatch));
+            match met(self.get(kind, name).await?) {
+                Ok(met) => return Ok(met),
+                Err(Mismatch { expected, seen }) if Instant::now() > deadline => {
+                    let within = self.step_deadline.as_secs_f64();
+                    let expected = format!("{expected} within {within} s");
+                    return Err(failure(&self.called(kind, name), &expected, seen));
                 }
-                _ => {}
+                Err(_) => {}
             }
             self.alive()?;
             tokio::time::sleep(POLL).await;
@@ -239,25 +246,14 @@ impl Checked<'_> {
     }
 
     pub async fn until_gone(&mut self, kind: &str, name: &str) -> Result<(), Failure> {
-        let deadline = Instant::now() + self.step_deadline;
-        while let Some(object) = self.get(kind, name).await? {
-            if Instant::now() > deadline {
-                let mismatch = Mismatch {
-                    expected: "to be gone".into(),
-                    seen: held_by(&object),
-                };
-                return Err(self.late(kind, name, mismatch));
-            }
-            self.alive()?;
-            tokio::time::sleep(POLL).await;
-        }
-        Ok(())
-    }
-
-    fn late(&self, kind: &str, name: &str, mismatch: Mismatch) -> Failure {
-        let within = self.step_deadline.as_secs_f64();
-        let expected = format!("{} within {within} s", mismatch.expected);
-        failure(&self.called(kind, name), &expected, mismatch.seen)
+        let met = |object: Option<Value>| match object {
+            None => Ok(()),
+            Some(object) => Err(Mismatch {
+                expected: "to be gone".into(),
+                seen: held_by(&object),
+            }),
+        };
+        self.wait(kind, name, met).await
     }
 }
 

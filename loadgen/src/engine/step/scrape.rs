@@ -28,17 +28,16 @@ pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
         }
     }
     let name = &wanted.reconcile_histogram;
-    let Some(calls) = metrics_text::histogram(&after, name) else {
+    let Some(buckets) = metrics_text::histogram_between(before, &after, name) else {
         let warning = format!("no histogram {name} on its metrics page");
         session.run.warnings.push(warning);
         return Ok(());
     };
-    let calls_before = before.and_then(|page| metrics_text::histogram(page, name));
-    let counted = |page: &str| metrics_text::counter(page, wanted.reconcile_errors.as_deref()?);
-    let errors_before = before.and_then(counted).unwrap_or(0.0);
+    let errors = wanted.reconcile_errors.as_deref();
+    let errors = errors.and_then(|name| metrics_text::counter_between(before, &after, name));
     session.run.reconcile = Some(Reconcile {
-        buckets: calls.since(&calls_before.unwrap_or_default()),
-        errors: counted(&after).map(|errors| (errors - errors_before).max(0.0) as u64),
+        buckets,
+        errors: errors.map(|errors| errors as u64),
     });
     Ok(())
 }

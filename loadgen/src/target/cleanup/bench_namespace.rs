@@ -34,7 +34,7 @@ pub enum Error {
 /// See [`Error`].
 pub async fn remove(cluster: &Cluster, name: &str, resources: &[Resource]) -> Result<(), Error> {
     let namespace = format!("/api/v1/namespaces/{name}");
-    let get = || cluster.ask::<serde_json::Value>(Method::GET, &namespace, None, vec![]);
+    let get = || cluster.get::<serde_json::Value>(&namespace);
     match get().await {
         Err(error) if error.code() == Some(404) => return Ok(()),
         Ok(found) if found["metadata"]["labels"][RUN_LABEL].is_null() => return Ok(()),
@@ -65,7 +65,7 @@ pub async fn remove(cluster: &Cluster, name: &str, resources: &[Resource]) -> Re
 /// Of a page of objects in the namespace of `resource`.
 async fn remove_finalizers(cluster: &Cluster, resource: &Resource) -> Result<(), Error> {
     let page = format!("{}?limit=500", resource.path());
-    let listed = cluster.ask::<Names>(Method::GET, &page, None, vec![]).await;
+    let listed = cluster.get::<Names>(&page).await;
     let items = listed.map(|names| names.items).unwrap_or_default();
     for item in items.iter().filter(|i| !i.metadata.finalizers.is_empty()) {
         let patch = br#"{"metadata":{"finalizers":null}}"#.to_vec();

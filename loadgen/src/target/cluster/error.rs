@@ -37,6 +37,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// What the server, or the client, says of a request.
+    pub(super) fn of(method: Method, path: &str, source: kube::Error) -> Self {
+        Self::Request {
+            method,
+            path: path.to_owned(),
+            source: Box::new(source),
+        }
+    }
+
     /// The HTTP status, where the server gave one.
     pub fn code(&self) -> Option<u16> {
         match self {

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use http::Method;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -156,7 +155,7 @@ pub struct Chosen {
 }
 
 async fn ask<T: DeserializeOwned>(cluster: &Cluster, path: &str) -> Result<T, String> {
-    let asked = cluster.ask(Method::GET, path, None, vec![]);
+    let asked = cluster.get(path);
     asked.await.map_err(|error: Error| error.words())
 }
 

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use http::Method;
 use serde::{Deserialize, Serialize};
 
 use crate::spec::operator::{OperatorName, quantity};
@@ -77,7 +76,7 @@ pub enum NotFound {
 /// It is not there.
 pub async fn selector(cluster: &Cluster, operator: &OperatorName) -> Result<String, NotFound> {
     let path = operator.path();
-    let asked = cluster.ask::<Controller>(Method::GET, &path, None, vec![]);
+    let asked = cluster.get::<Controller>(&path);
     let controller = asked.await.map_err(|error| match error.code() {
         Some(404) => NotFound::Absent(operator.clone()),
         _ => error.into(),
