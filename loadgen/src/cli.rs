@@ -198,6 +198,14 @@ fn causes(error: &anyhow::Error) -> String {
     text
 }
 
+/// With which code a command ends that has done its work: 1 where what it was asked about is not sound.
+fn exit_code(is_sound: bool) -> ExitCode {
+    match is_sound {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
 /// Prints an error and says with which code to end.
 pub fn explain(error: &anyhow::Error) -> ExitCode {
     eprintln!("error: {}", causes(error));

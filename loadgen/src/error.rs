@@ -10,10 +10,17 @@ use crate::record::evidence;
 #[error("{0}")]
 pub struct Usage(pub String);
 
+impl Usage {
+    /// What an error of input says.
+    pub fn of(error: impl std::fmt::Display) -> Self {
+        Self(error.to_string())
+    }
+}
+
 /// A folder that cannot be used is bad input when another folder is the remedy.
 pub fn no_folder(error: evidence::Error) -> anyhow::Error {
     match error.is_of_usage() {
-        true => Usage(error.to_string()).into(),
+        true => Usage::of(error).into(),
         false => error.into(),
     }
 }

@@ -23,10 +23,9 @@ use crate::cli::bench::args::BenchArgs;
 use crate::cli::means;
 use crate::cli::means::Means;
 use crate::engine;
-use crate::engine::build;
 use crate::engine::conformance;
 use crate::engine::workspace::Workspace;
-use crate::engine::{Ending, Kept, Place, Setting};
+use crate::engine::{Ending, Kept, Setting};
 use crate::error::{Usage, no_folder};
 use crate::plan::Plan;
 use crate::plan::cell::Cell;
@@ -42,21 +41,13 @@ use crate::spec::workload::Workload;
 use crate::target::Source;
 use crate::target::context::Target;
 use crate::target::existing::ExistingCluster;
-use crate::terminal::progress::Progress;
 
 pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     let mut plan = plan::plan(&args)?;
-    let workspace = Workspace::find()
-        .and_then(|found| found.for_target(args.target.as_deref()))
-        .map_err(|e| Usage(e.to_string()))?;
-    if !args.no_build {
-        let can = workspace.can_build(&plan.subjects);
-        can.map_err(|e| Usage(e.to_string()))?;
-    }
+    let workspace = args.means.workspace(&plan.subjects)?;
     let mut workload = choice::choose(&args, &mut plan.subjects)?;
-    if !args.control_plane.is_ours_and_real() {
-        let own_server = workload.needs_no_own_server();
-        own_server.map_err(|error| Usage(error.to_string()))?;
+    if !args.means.control_plane.is_ours_and_real() {
+        workload.needs_no_own_server().map_err(Usage::of)?;
     }
     let object_bytes = choice::object_bytes(args.object_bytes, &workload)?;
     let scenarios = [Some(&mut workload.scenario), workload.rejected.as_mut()];
@@ -67,42 +58,24 @@ pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     if args.dry_run {
         return dry_run::run(&args, &plan, &workload);
     }
-    let runtime = means::runtime()?;
-    let source = runtime.block_on(source(&args, &mut workload, &mut plan))?;
-    let folder = folder(&args).map_err(no_folder)?;
-    runtime.block_on(measure(args, plan, workspace, workload, source, folder))
+    means::runtime()?.block_on(measure(args, plan, workload, workspace))
 }
 
 async fn measure(
     args: BenchArgs,
     mut plan: Plan,
+    mut workload: Workload,
     workspace: Workspace,
-    workload: Workload,
-    source: Source,
-    folder: Folder,
 ) -> anyhow::Result<ExitCode> {
-    let Means {
-        stop,
-        progress,
-        temp_dir,
-    } = Means::gather()?;
-    let evidence = folder.evidence;
-    if !args.no_build {
-        let log = evidence.path("logs/build.log");
-        let building = build::build(&plan.subjects, &workspace, &log, &progress);
-        tokio::select! {
-            built = building => built?,
-            () = stop.requested() => return Ok(interrupted(&progress, "while building; nothing was measured")),
-        }
+    let source = source(&args, &mut workload, &mut plan).await?;
+    let (evidence, resumed) = folder(&args).map_err(no_folder)?;
+    let means = Means::gather(&args.means, source, workspace, evidence)?;
+    let (stop, place) = (&means.stop, &means.place);
+    let stopped = |what: &str| means.end(Ending::Stopped, false, what);
+    match stop.or(means.build(&plan.subjects)).await {
+        Some(built) => built?,
+        None => return Ok(stopped("while building; nothing was measured")),
     }
-    let place = Place {
-        source,
-        workspace: &workspace,
-        temp_dir: temp_dir.path(),
-        run_machine: describe::run_machine(),
-        evidence: &evidence,
-        progress: &progress,
-    };
     let setting = Setting {
         seed: args.seed,
         profile: plan::profile(&args),
@@ -115,48 +88,38 @@ async fn measure(
         attempts: plan::attempts(&args),
         marks_disturbed: plan::marks_disturbed(&args),
         overlap: plan.overlap,
-        ..Setting::new(workload, place)
+        ..Setting::new(workload, place.clone())
     };
     if let Err(error) = MemoryCgroup::create() {
-        progress.say(&format!(
+        place.progress.say(&format!(
             "memory as a node accounts for it is not measured: {error}"
         ));
     }
     let mut described = describe::describe(&args, &plan, &setting)?;
-    let (mut experiment, kept) = if folder.resumed {
+    let (mut experiment, kept) = if resumed {
         go_on(&mut plan, described, &setting)?
     } else {
         let skip = args.skip_conformance;
-        if !conformance::admit(&mut plan, &mut described, &setting, &stop, skip).await? {
-            return Ok(interrupted(
-                &progress,
-                "while checking conformance; nothing was measured",
-            ));
+        if !conformance::admit(&mut plan, &mut described, &setting, stop, skip).await? {
+            return Ok(stopped("while checking conformance; nothing was measured"));
         }
         (described, Kept::default())
     };
-    evidence.write_json(EXPERIMENT, &experiment)?;
-    announce(&plan, &setting, args.control_plane, &kept);
-    let ending = engine::run(&plan, &setting, &mut experiment, kept, &stop).await;
-    progress.finish();
-    if let Source::Existing(existing) = &setting.source {
+    place.evidence.write_json(EXPERIMENT, &experiment)?;
+    announce(&plan, &setting, args.means.control_plane, &kept);
+    let ending = engine::run(&plan, &setting, &mut experiment, kept, stop).await;
+    place.progress.finish();
+    if let Source::Existing(existing) = &place.source {
         // After Ctrl-C the namespace of the run at hand is still there.
-        existing.clean(temp_dir.path()).await?;
+        existing.clean(&place.temp_dir).await?;
     }
-    drop(temp_dir);
     let ending = ending?;
-    let sound = report::publish(&evidence)?;
-    Ok(match ending {
-        Ending::Stopped => {
-            let dir = evidence.root().display();
-            let how = format!(
-                "what was measured is in the report; to go on: the same command with --resume --out {dir}"
-            );
-            interrupted(&progress, &how)
-        }
-        Ending::Complete if sound => ExitCode::SUCCESS,
-        Ending::Complete => ExitCode::FAILURE,
-    })
+    let sound = report::publish(&place.evidence)?;
+    let dir = place.evidence.root().display();
+    let how = format!(
+        "what was measured is in the report; to go on: the same command with --resume --out {dir}"
+    );
+    Ok(means.end(ending, sound, &how))
 }
 
 /// The experiment that was begun, and the runs that it has already.
@@ -165,7 +128,7 @@ fn go_on(
     mut now: Experiment,
     setting: &Setting,
 ) -> anyhow::Result<(Experiment, Kept)> {
-    let evidence = &setting.evidence;
+    let evidence = &setting.place.evidence;
     let record = report::read(evidence)?;
     // Who did not pass then is not let in now.
     conformance::retain(plan, &mut now, setting, &record.conformance);
@@ -196,7 +159,7 @@ fn announce(plan: &Plan, setting: &Setting, control_plane: ControlPlane, kept: &
         0 => String::new(),
         there => format!(", of which {there} are there already"),
     };
-    setting.progress.say(&format!(
+    setting.place.progress.say(&format!(
         "{all} runs{there}, {}about {}",
         match setting.overlap {
             1 => String::new(),
@@ -206,12 +169,6 @@ fn announce(plan: &Plan, setting: &Setting, control_plane: ControlPlane, kept: &
     ));
 }
 
-fn interrupted(progress: &Progress, what: &str) -> ExitCode {
-    progress.finish();
-    progress.say(&format!("stopped: {what}"));
-    ExitCode::from(130)
-}
-
 async fn source(
     args: &BenchArgs,
     workload: &mut Workload,
@@ -219,11 +176,11 @@ async fn source(
 ) -> anyhow::Result<Source> {
     let cluster = &args.cluster;
     let elsewhere = cluster.kubeconfig.is_some() || cluster.context.is_some() || cluster.yes;
-    if elsewhere && args.control_plane != ControlPlane::Existing {
+    if elsewhere && args.means.control_plane != ControlPlane::Existing {
         let with = "--kubeconfig, --context and --yes go with --control-plane existing";
         return Err(Usage(with.into()).into());
     }
-    if let Some(source) = Source::own(args.control_plane)? {
+    if let Some(source) = Source::own(args.means.control_plane)? {
         return Ok(source);
     }
     let target = Target::choose(cluster).await?;
@@ -258,26 +215,16 @@ async fn source(
 }
 
 /// Where the evidence goes, and whether some is there already.
-struct Folder {
-    evidence: Evidence,
-    resumed: bool,
-}
-
-fn folder(args: &BenchArgs) -> Result<Folder, evidence::Error> {
-    if let (Some(out), true) = (&args.out, args.resume) {
+fn folder(args: &BenchArgs) -> Result<(Evidence, bool), evidence::Error> {
+    let out = args.means.out.as_deref();
+    if let Some(out) = out.filter(|_| args.resume) {
         let (evidence, anew) = Evidence::resume(out)?;
-        return Ok(Folder {
-            evidence,
-            resumed: !anew,
-        });
+        return Ok((evidence, !anew));
     }
     let kind = match plan::profile(args) {
         Profile::Quick => "quick",
         Profile::Standard => "standard",
         Profile::Full => "full",
     };
-    Ok(Folder {
-        evidence: Evidence::create_new(args.out.as_deref(), kind)?,
-        resumed: false,
-    })
+    Ok((Evidence::create_new(out, kind)?, false))
 }

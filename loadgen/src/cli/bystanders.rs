@@ -4,23 +4,21 @@
 //! measured is kept after Ctrl-C. Leaves to others: the steps of a start (`plan::course`), what they mean
 //! (`metric::foreign_cost`).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
 
 use crate::cli::bench::{choice, describe};
-use crate::cli::means::Means;
+use crate::cli::means::MeansArgs;
 use crate::cli::{command_line, means};
-use crate::engine::workspace::Workspace;
-use crate::engine::{Place, Setting, build, session};
-use crate::error::{Usage, no_folder};
+use crate::engine::{Setting, session};
+use crate::error::Usage;
 use crate::metric::foreign_cost::{FOREIGN_COST, ForeignCost};
 use crate::plan::cell::{Cell, Kind};
 use crate::plan::course::Asked;
 use crate::plan::profile::Profile;
 use crate::record::Run;
-use crate::record::evidence::Evidence;
 use crate::report::foreign_cost as report;
 use crate::spec::bounds;
 use crate::spec::bounds::Bounds;
@@ -28,8 +26,6 @@ use crate::spec::bystanders;
 use crate::spec::control_plane::ControlPlane;
 use crate::spec::subject;
 use crate::spec::subject::Subject;
-use crate::spec::workload::Workload;
-use crate::target::Source;
 use crate::timestamp::now_rfc3339;
 use crate::watch::log_tail::end_of_log;
 
@@ -38,9 +34,8 @@ pub struct BystandersArgs {
     /// The operator: a name/variant of loadgen subjects, or the file of one
     #[arg(value_name = "SUBJECT")]
     subject: String,
-    /// Cluster that it runs against; kube and kine need loadgen control-plane build
-    #[arg(long, value_enum, default_value = "kubesim")]
-    control_plane: ControlPlane,
+    #[command(flatten)]
+    means: MeansArgs,
     /// Foreign objects of one kind, for the cost of each
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     each: u32,
@@ -56,15 +51,6 @@ pub struct BystandersArgs {
     /// Memory that it may have, such as 512Mi; a start that needs more is killed, and the table says so [default: no limit]
     #[arg(long, value_name = "QUANTITY", value_parser = bounds::memory)]
     memory: Option<u64>,
-    /// Target triple for Tare and the Rust rivals, such as x86_64-unknown-linux-musl [default: that of this machine]
-    #[arg(long, value_name = "TRIPLE")]
-    target: Option<String>,
-    /// Use the existing binaries
-    #[arg(long)]
-    no_build: bool,
-    /// Folder for the results; must be new or empty [default: results/bystanders-DATE-N]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
 }
 
 impl BystandersArgs {
@@ -81,41 +67,22 @@ impl BystandersArgs {
     }
 
     fn is_simulated(&self) -> bool {
-        self.control_plane == ControlPlane::Kubesim
+        self.means.control_plane == ControlPlane::Kubesim
     }
 }
 
 pub fn run(args: BystandersArgs) -> anyhow::Result<ExitCode> {
-    let usage = |error: &dyn std::fmt::Display| Usage(error.to_string());
-    let Some(source) = Source::own(args.control_plane)? else {
-        let why = "--control-plane existing: foreign objects are made on a control plane of loadgen's own; use kubesim, kube or kine";
-        return Err(Usage(why.into()).into());
-    };
-    let mut subject = chosen(&args)?;
-    let workload = choice::alone(&mut subject, None)?;
-    let workspace = Workspace::find()
-        .and_then(|found| found.for_target(args.target.as_deref()))
-        .map_err(|e| usage(&e))?;
-    let subjects = [subject];
-    if !args.no_build {
-        workspace.can_build(&subjects).map_err(|e| usage(&e))?;
-    }
-    let evidence = Evidence::create_new(args.out.as_deref(), "bystanders").map_err(no_folder)?;
-    let runtime = means::runtime()?;
-    runtime.block_on(measure(
-        args, source, subjects, workload, workspace, evidence,
-    ))
+    means::runtime()?.block_on(measure(args))
 }
 
 fn chosen(args: &BystandersArgs) -> Result<Subject, Usage> {
-    let usage = |error: subject::Error| Usage(error.to_string());
     let file = Path::new(&args.subject);
     if file.extension().is_some_and(|ending| ending == "toml") {
-        return Subject::from_file(file).map_err(usage);
+        return Subject::from_file(file).map_err(Usage::of);
     }
-    let real = args.control_plane.is_ours_and_real();
-    let found =
-        subject::select(Some(std::slice::from_ref(&args.subject)), &[], real).map_err(usage)?;
+    let names = std::slice::from_ref(&args.subject);
+    let real = args.means.control_plane.is_ours_and_real();
+    let found = subject::select(Some(names), &[], real).map_err(Usage::of)?;
     found.into_iter().next().ok_or_else(|| {
         Usage(format!(
             "{}: no subject; loadgen subjects lists them, and a file ends in .toml",
@@ -124,21 +91,15 @@ fn chosen(args: &BystandersArgs) -> Result<Subject, Usage> {
     })
 }
 
-async fn measure(
-    args: BystandersArgs,
-    source: Source,
-    subjects: [Subject; 1],
-    workload: Workload,
-    workspace: Workspace,
-    evidence: Evidence,
-) -> anyhow::Result<ExitCode> {
-    let Means {
-        stop,
-        progress,
-        temp_dir,
-    } = Means::gather()?;
+async fn measure(args: BystandersArgs) -> anyhow::Result<ExitCode> {
+    let why = "foreign objects are made on a control plane of loadgen's own";
+    let source = args.means.own_source(why)?;
+    let mut subject = chosen(&args)?;
+    let workload = choice::alone(&mut subject, None)?;
+    let subjects = [subject];
     let [subject] = &subjects;
-    let run_machine = describe::run_machine();
+    let means = args.means.gather(source, &subjects, "bystanders")?;
+    let place = &means.place;
     let profile = args.profile.unwrap_or(match args.is_simulated() {
         true => Profile::Quick,
         false => Profile::Standard,
@@ -146,21 +107,13 @@ async fn measure(
     let cost = ForeignCost {
         subject: subject.id(),
         command_line: command_line::of_process(),
-        control_plane: args.control_plane.name().into(),
+        control_plane: args.means.control_plane.name().into(),
         kubernetes_version: None,
         profile,
-        loadgen_commit: run_machine.loadgen_commit.clone(),
+        loadgen_commit: place.run_machine.loadgen_commit.clone(),
         started_at: Some(now_rfc3339()),
         offers: args.offers(),
         starts: Vec::new(),
-    };
-    let place = Place {
-        source,
-        workspace: &workspace,
-        temp_dir: temp_dir.path(),
-        run_machine,
-        evidence: &evidence,
-        progress: &progress,
     };
     let mut setting = Setting {
         profile,
@@ -168,27 +121,19 @@ async fn measure(
             memory_bytes: args.memory,
             cpu_cores: None,
         },
-        ..Setting::new(workload, place)
+        ..Setting::new(workload, place.clone())
     };
     let mut runs = Vec::new();
     let measuring = async {
-        if !args.no_build {
-            let log = evidence.path("logs/build.log");
-            build::build(&subjects, &workspace, &log, &progress).await?;
-        }
-        describe::executable(subject, &setting.bin)?;
+        describe::executable(subject, &place.workspace)?;
         let repeats = args
             .repeats
             .unwrap_or(if args.is_simulated() { 1 } else { 3 });
         starts(repeats, &cost, &mut setting, subject, &mut runs).await
     };
-    let stopped = tokio::select! {
-        biased;
-        () = stop.requested() => true,
-        measured = measuring => { measured?; false }
-    };
-    progress.finish();
+    let ending = means.work(&subjects, measuring).await?;
     let cost = cost.with_runs(&runs);
+    let evidence = &place.evidence;
     evidence.write_json(FOREIGN_COST, &cost)?;
     if let Some(svg) = report::badge(&cost) {
         evidence.write("badge.svg", svg.as_bytes())?;
@@ -198,15 +143,9 @@ async fn measure(
     evidence.write_sums()?;
     println!("{}", table.plain());
     println!("Results: {}", evidence.root().display());
-    if stopped {
-        progress.say("stopped: not every start was measured; those that were are in the table");
-        return Ok(ExitCode::from(130));
-    }
     let whole = runs.iter().all(|run| run.failure.is_none());
-    Ok(match whole {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    let stopped = "not every start was measured; those that were are in the table";
+    Ok(means.end(ending, whole, stopped))
 }
 
 /// Each offer in turn, so that the machine's moods hit all alike.
@@ -225,14 +164,11 @@ async fn starts(
             ..Asked::default()
         };
         let cell = Cell {
-            subject: subject.id(),
-            objects: 0,
             repeat,
-            kind: Kind::Memory,
-            per_s: None,
+            ..Cell::first(subject.id(), Kind::Memory, 0)
         };
         let run = session::run(setting, subject, &cell, 1).await.run;
-        setting.progress.say(&match &run.failure {
+        setting.place.progress.say(&match &run.failure {
             None => format!("{}, beside {offer}: measured", cell.subject),
             Some(failure) => format!(
                 "{}, beside {offer}: failed: {}{}",
@@ -242,7 +178,7 @@ async fn starts(
             ),
         });
         let file = format!("runs/{}.json", cell.file_stem());
-        setting.evidence.write_json(&file, &run)?;
+        setting.place.evidence.write_json(&file, &run)?;
         runs.push(run);
     }
     Ok(())

@@ -10,6 +10,7 @@ use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
+use crate::cli::exit_code;
 use crate::error::Usage;
 use crate::metric::judge;
 use crate::metric::judge::{Judgement, Outcome};
@@ -69,7 +70,7 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     };
     let limits = read_limits(limits)?;
     let summary = read(&args.dir)?;
-    let judgements = judge::judge(&limits, &summary).map_err(|e| Usage(e.to_string()))?;
+    let judgements = judge::judge(&limits, &summary).map_err(Usage::of)?;
     if let Some(path) = &args.junit {
         std::fs::write(path, junit::xml(&judgements)?)
             .with_context(|| format!("cannot write {}", path.display()))?;
@@ -87,10 +88,7 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         }
         println!("{}", how_many_hold(&judgements));
     }
-    Ok(match failed.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    Ok(exit_code(failed.is_empty()))
 }
 
 fn line(judgement: &Judgement) -> Line<'_> {
@@ -120,5 +118,5 @@ fn line(judgement: &Judgement) -> Line<'_> {
 fn read_limits(path: &Path) -> anyhow::Result<Limits> {
     let text = std::fs::read_to_string(path)
         .map_err(|e| Usage(format!("cannot read limits file {}: {e}", path.display())))?;
-    Ok(Limits::parse(&path.display().to_string(), &text).map_err(|e| Usage(e.to_string()))?)
+    Ok(Limits::parse(&path.display().to_string(), &text).map_err(Usage::of)?)
 }

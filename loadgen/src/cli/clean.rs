@@ -14,6 +14,7 @@ use clap::Args;
 use crate::cli::question;
 use crate::cli::run::account::Removal;
 use crate::cli::run::dns_label;
+use crate::cli::{exit_code, means};
 use crate::error::Usage;
 use crate::report::table::grouped;
 use crate::spec::workload;
@@ -46,10 +47,7 @@ pub struct CleanArgs {
 }
 
 pub fn run(args: CleanArgs) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(clean(args))
+    means::runtime()?.block_on(clean(args))
 }
 
 async fn clean(args: CleanArgs) -> anyhow::Result<ExitCode> {
@@ -57,16 +55,12 @@ async fn clean(args: CleanArgs) -> anyhow::Result<ExitCode> {
     target.may_be_touched(args.target.yes)?;
     let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
     let progress = Progress::default();
-    let cleaned = tokio::select! {
-        biased;
-        () = stop.requested() => None,
-        cleaned = find_and_remove(&args, &target, &progress) => Some(cleaned?),
-    };
+    let cleaned = stop.or(find_and_remove(&args, &target, &progress)).await;
     progress.finish();
-    Ok(cleaned.unwrap_or_else(|| {
+    cleaned.unwrap_or_else(|| {
         progress.say("stopped: what is left can be removed with the same command");
-        ExitCode::from(130)
-    }))
+        Ok(ExitCode::from(130))
+    })
 }
 
 async fn find_and_remove(
@@ -75,10 +69,7 @@ async fn find_and_remove(
     progress: &Progress,
 ) -> anyhow::Result<ExitCode> {
     let cluster = Cluster::of(target.config.clone())?;
-    let workload = match &args.workload {
-        Some(name) => workload::find(name, None).map_err(|error| Usage(error.to_string()))?,
-        None => workload::default()?,
-    };
+    let workload = workload::named(args.workload.as_deref(), None).map_err(Usage::of)?;
     let resources = workload.scenario.resources();
     let scopes = resources.iter().map(|resource| Scope {
         resource,
@@ -155,11 +146,7 @@ async fn find_and_remove(
         ),
     }
     removal.warnings.iter().for_each(|line| println!("{line}"));
-    Ok(if cleaned.is_complete() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(exit_code(cleaned.is_complete()))
 }
 
 /// What is there, a line for each run, kind and namespace.

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
+use crate::cli::exit_code;
 use crate::error::Usage;
 use crate::metric;
 use crate::metric::change;
@@ -132,10 +133,7 @@ pub fn run(args: CompareArgs) -> anyhow::Result<ExitCode> {
     } else {
         print(&names, &changes, &breaches);
     }
-    Ok(match breaches.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    Ok(exit_code(breaches.is_empty()))
 }
 
 fn print(names: &[String; 2], changes: &Changes, breaches: &[String]) {

@@ -11,30 +11,25 @@ use clap::Args;
 
 use crate::cli::bench::{choice, describe};
 use crate::cli::means;
-use crate::cli::means::Means;
-use crate::engine::workspace::Workspace;
-use crate::engine::{Place, Setting, build, session};
-use crate::error::{Usage, no_folder};
+use crate::cli::means::MeansArgs;
+use crate::engine::{Setting, session};
+use crate::error::Usage;
 use crate::metric::envelope::Search;
 use crate::plan::cell::{Cell, Kind};
 use crate::plan::course::Updates;
-use crate::record::envelope::{Arrival, Envelope, Try};
-use crate::record::evidence::Evidence;
+use crate::record::Arrival;
+use crate::record::envelope::{Envelope, Try};
 use crate::report::envelope as report;
-use crate::report::table::{figure, grouped};
+use crate::report::table::{figure, grouped, mb};
 use crate::spec::bounds;
 use crate::spec::bounds::Bounds;
-use crate::spec::control_plane::ControlPlane;
 use crate::spec::subject;
 use crate::spec::subject::Subject;
-use crate::spec::workload::Workload;
-use crate::target::Source;
 
 /// The answer lies within this part of the first size that does not hold.
 const PRECISION: f64 = 0.1;
 const FIRST_RATE: usize = 10;
 const MOST_RATE: usize = 1_000;
-const MB: f64 = 1e6;
 
 #[derive(Args, Clone, Debug)]
 pub struct EnvelopeArgs {
@@ -57,9 +52,8 @@ pub struct EnvelopeArgs {
     /// ready in the end]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..))]
     p99_ms: Option<u32>,
-    /// Cluster that the subject runs against
-    #[arg(long, value_enum, default_value = "kubesim")]
-    control_plane: ControlPlane,
+    #[command(flatten)]
+    means: MeansArgs,
     /// The first number of objects that is tried
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     first: u32,
@@ -79,48 +73,25 @@ pub struct EnvelopeArgs {
     /// Seed for the content of objects
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Use the existing binaries
-    #[arg(long)]
-    no_build: bool,
-    /// Folder for the results; must be new or empty [default: results/envelope-DATE-N]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
 }
 
 pub fn run(args: EnvelopeArgs) -> anyhow::Result<ExitCode> {
-    let usage = |error: &dyn std::fmt::Display| Usage(error.to_string());
-    let Some(source) = Source::own(args.control_plane)? else {
-        let why = "--control-plane existing: an envelope needs a control plane of its own; use kubesim, kube or kine";
-        return Err(Usage(why.into()).into());
-    };
-    let mut subject = chosen(&args)?;
-    let workload = choice::alone(&mut subject, args.workload.as_deref())?;
-    let workspace = Workspace::find().map_err(|e| usage(&e))?;
-    let subjects = [subject];
-    if !args.no_build {
-        workspace.can_build(&subjects).map_err(|e| usage(&e))?;
-    }
-    let evidence = Evidence::create_new(args.out.as_deref(), "envelope").map_err(no_folder)?;
-    let runtime = means::runtime()?;
-    runtime.block_on(measure(
-        args, source, subjects, workload, workspace, evidence,
-    ))
+    means::runtime()?.block_on(measure(args))
 }
 
 /// The one subject that is meant.
 fn chosen(args: &EnvelopeArgs) -> Result<Subject, Usage> {
     let names = args.subjects.as_ref().map(|name| vec![name.clone()]);
     let own = args.subject.as_ref().map(|file| Subject::from_file(file));
-    let own = own.transpose().map_err(|e| Usage(e.to_string()))?;
+    let own = own.transpose().map_err(Usage::of)?;
     let names = names.or_else(|| own.map(|own| vec![own.id()]));
     let Some(names) = names else {
         let way = "name one operator: --subjects NAME/VARIANT (loadgen subjects lists them) or --subject FILE";
         return Err(Usage(way.into()));
     };
     let files: Vec<PathBuf> = args.subject.iter().cloned().collect();
-    let real = args.control_plane.is_ours_and_real();
-    let mut found =
-        subject::select(Some(&names), &files, real).map_err(|e| Usage(e.to_string()))?;
+    let real = args.means.control_plane.is_ours_and_real();
+    let mut found = subject::select(Some(&names), &files, real).map_err(Usage::of)?;
     match (found.pop(), found.is_empty()) {
         (Some(one), true) => Ok(one),
         _ => Err(Usage(
@@ -129,27 +100,21 @@ fn chosen(args: &EnvelopeArgs) -> Result<Subject, Usage> {
     }
 }
 
-async fn measure(
-    args: EnvelopeArgs,
-    source: Source,
-    subjects: [Subject; 1],
-    workload: Workload,
-    workspace: Workspace,
-    evidence: Evidence,
-) -> anyhow::Result<ExitCode> {
-    let Means {
-        stop,
-        progress,
-        temp_dir,
-    } = Means::gather()?;
+async fn measure(args: EnvelopeArgs) -> anyhow::Result<ExitCode> {
+    let why = "an envelope needs a control plane of its own";
+    let source = args.means.own_source(why)?;
+    let mut subject = chosen(&args)?;
+    let workload = choice::alone(&mut subject, args.workload.as_deref())?;
+    let subjects = [subject];
     let [subject] = &subjects;
-    let run_machine = describe::run_machine();
+    let means = args.means.gather(source, &subjects, "envelope")?;
+    let place = &means.place;
     let mut envelope = Envelope {
         subject: subject.id(),
         workload: workload.name.clone(),
-        control_plane: args.control_plane.name().into(),
+        control_plane: args.means.control_plane.name().into(),
         kubernetes_version: None,
-        loadgen_commit: run_machine.loadgen_commit.clone(),
+        loadgen_commit: place.run_machine.loadgen_commit.clone(),
         bounds: Bounds {
             memory_bytes: args.memory,
             cpu_cores: args.cpu,
@@ -159,34 +124,18 @@ async fn measure(
         rates: Vec::new(),
         updates: Vec::new(),
     };
-    let place = Place {
-        source,
-        workspace: &workspace,
-        temp_dir: temp_dir.path(),
-        run_machine,
-        evidence: &evidence,
-        progress: &progress,
-    };
     let mut setting = Setting {
         seed: args.seed,
         deadline: args.deadline_s.map(Duration::from_secs),
         bounds: envelope.bounds,
-        ..Setting::new(workload, place)
+        ..Setting::new(workload, place.clone())
     };
     let searching = async {
-        if !args.no_build {
-            let log = evidence.path("logs/build.log");
-            build::build(&subjects, &workspace, &log, &progress).await?;
-        }
-        describe::executable(subject, &setting.bin)?;
+        describe::executable(subject, &place.workspace)?;
         search(&args, &mut setting, subject, &mut envelope).await
     };
-    let stopped = tokio::select! {
-        biased;
-        () = stop.requested() => true,
-        searched = searching => { searched?; false }
-    };
-    progress.finish();
+    let ending = means.work(&subjects, searching).await?;
+    let evidence = &place.evidence;
     evidence.write_json("envelope.json", &envelope)?;
     if let Some(svg) = report::svg(&envelope)? {
         evidence.write("envelope.svg", svg.as_bytes())?;
@@ -195,16 +144,9 @@ async fn measure(
         println!("{}", table.plain());
     }
     println!("Results: {}", evidence.root().display());
-    if stopped {
-        progress.say("stopped: the search did not end; what was tried is in the tables");
-        return Ok(ExitCode::from(130));
-    }
     let some = envelope.objects.iter().any(Try::held);
-    Ok(if some {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    let stopped = "the search did not end; what was tried is in the tables";
+    Ok(means.end(ending, some, stopped))
 }
 
 async fn search(
@@ -219,7 +161,10 @@ async fn search(
         let tried = attempt(setting, subject, &cell, size, envelope).await;
         objects.note(size, tried.held());
         envelope.objects.push(tried);
-        setting.evidence.write_json("envelope.json", &*envelope)?;
+        setting
+            .place
+            .evidence
+            .write_json("envelope.json", &*envelope)?;
     }
     say(setting, "at once", "objects", &objects);
     let Some(largest) = objects.largest() else {
@@ -249,7 +194,7 @@ async fn rates(
         let due = per_s * args.rate_s as usize;
         let count = due.min(largest);
         if count < due {
-            setting.progress.say(&format!(
+            setting.place.progress.say(&format!(
                 "at {per_s}/s: offered for {:.1} s in place of {} s, because {} objects are the most that held at once",
                 count as f64 / per_s as f64,
                 args.rate_s,
@@ -260,11 +205,14 @@ async fn rates(
         let tried = attempt(setting, subject, &cell, per_s, envelope).await;
         rates.note(per_s, tried.held());
         envelope.rates.push(tried);
-        setting.evidence.write_json("envelope.json", &*envelope)?;
+        setting
+            .place
+            .evidence
+            .write_json("envelope.json", &*envelope)?;
     }
     say(setting, "at a rate", "objects per second", &rates);
     if rates.is_open() && most < MOST_RATE {
-        setting.progress.say(&format!(
+        setting.place.progress.say(&format!(
             "at a rate: a higher one was not tried, because {} objects, the most that held at once, are offered within a second",
             grouped(largest)
         ));
@@ -295,7 +243,10 @@ async fn updates(
         let tried = attempt(setting, subject, &cell, size, envelope).await;
         rates.note(size, tried.held());
         envelope.updates.push(tried);
-        setting.evidence.write_json("envelope.json", &*envelope)?;
+        setting
+            .place
+            .evidence
+            .write_json("envelope.json", &*envelope)?;
     }
     setting.asked.updates = None;
     let how = format!("updates of {} objects", grouped(objects));
@@ -304,15 +255,10 @@ async fn updates(
 }
 
 fn cell(subject: &Subject, objects: usize, per_s: Option<u32>) -> Cell {
+    let kind = per_s.map_or(Kind::Drain, |_| Kind::Rate);
     Cell {
-        subject: subject.id(),
-        objects,
-        repeat: 1,
-        kind: match per_s {
-            Some(_) => Kind::Rate,
-            None => Kind::Drain,
-        },
         per_s,
+        ..Cell::first(subject.id(), kind, objects)
     }
 }
 
@@ -334,11 +280,11 @@ async fn attempt(
         .updates
         .map(|it| format!(", updated at {}/s", it.per_s));
     let cell = format!("{cell}{}", updated.unwrap_or_default());
-    setting.progress.say(&match &tried.why_not {
+    setting.place.progress.say(&match &tried.why_not {
         None => format!(
             "{cell}: holds, P99 {} ms, peak {} MB",
             figure(tried.p99_ms),
-            figure(tried.peak_bytes.map(|bytes| bytes as f64 / MB))
+            mb(tried.peak_bytes.map(|bytes| bytes as f64))
         ),
         Some(why) => format!("{cell}: does not hold: {why}"),
     });
@@ -350,6 +296,7 @@ async fn attempt(
 
 fn say(setting: &Setting, how: &str, unit: &str, search: &Search) {
     setting
+        .place
         .progress
         .say(&match (search.largest(), search.is_open()) {
             (None, _) => format!("{how}: not even one held"),

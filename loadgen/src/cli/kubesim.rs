@@ -43,8 +43,7 @@ pub struct KubesimArgs {
 }
 
 pub fn run(args: KubesimArgs) -> anyhow::Result<ExitCode> {
-    let runtime = means::runtime()?;
-    runtime.block_on(listen(args))?;
+    means::runtime()?.block_on(listen(args))?;
     Ok(ExitCode::SUCCESS)
 }
 

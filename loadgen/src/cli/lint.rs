@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::cli::run::dns_label;
+use crate::cli::{exit_code, means};
 use crate::error::Usage;
 use crate::report::table::grouped;
 use crate::spec::subject::Subject;
@@ -48,16 +49,12 @@ pub fn run(args: LintArgs) -> anyhow::Result<ExitCode> {
     {
         return subject(file);
     }
-    let found = workload::find(&args.workload, None);
-    let workload = found.map_err(|error| Usage(error.to_string()))?;
+    let workload = workload::find(&args.workload, None).map_err(Usage::of)?;
     describe(&workload.name, &workload.scenario, args.objects);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
     let target = &args.target;
     let named = target.kubeconfig.is_some() || target.context.is_some();
     let named = named || std::env::var_os("KUBECONFIG").is_some_and(|files| !files.is_empty());
-    runtime.block_on(async {
+    means::runtime()?.block_on(async {
         let problems = match named {
             true => {
                 let target = Target::choose(target).await?;
@@ -72,13 +69,12 @@ pub fn run(args: LintArgs) -> anyhow::Result<ExitCode> {
 
 /// Whether a subject can be used: its file, its fixtures, and the workloads that it serves.
 fn subject(file: &Path) -> anyhow::Result<ExitCode> {
-    let usage = |error: &dyn std::fmt::Display| Usage(error.to_string());
-    let subject = Subject::from_file(file).map_err(|error| usage(&error))?;
-    let fixtures = subject.read_fixtures().map_err(|error| usage(&error))?;
+    let subject = Subject::from_file(file).map_err(Usage::of)?;
+    let fixtures = subject.read_fixtures().map_err(Usage::of)?;
     let mut served = Vec::new();
     for named in &subject.workloads {
         let found = workload::find(named, subject.base.as_deref());
-        served.push(found.map_err(|error| usage(&error))?.name);
+        served.push(found.map_err(Usage::of)?.name);
     }
     println!(
         "ok   {}: {}, serves {}; {} fixtures",
@@ -101,10 +97,7 @@ pub fn said(problems: &[workload::Error]) -> ExitCode {
     problems
         .iter()
         .for_each(|problem| println!("FAIL {problem}"));
-    match problems.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    }
+    exit_code(problems.is_empty())
 }
 
 /// Prints how many objects of each kind there are among so many, and their size.

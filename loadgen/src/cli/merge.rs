@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Args;
 
+use crate::cli::exit_code;
 use crate::cli::run::merged;
 use crate::cli::run::record::RunRecord;
 use crate::error::Usage;
@@ -35,10 +36,7 @@ pub fn run(args: MergeArgs) -> anyhow::Result<ExitCode> {
         true => println!("{}", serde_json::to_string(&merged.record)?),
         false => print!("{}", merged.text()),
     }
-    Ok(match merged.is_sound() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    Ok(exit_code(merged.is_sound()))
 }
 
 /// The records in a file; a log has other lines, too.

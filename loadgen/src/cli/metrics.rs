@@ -65,27 +65,26 @@ fn line(metric: &Metric) -> Line<'_> {
 }
 
 fn table(found: &[&Metric]) -> Table {
-    let row = |metric: &&Metric| {
+    let runs = |metric: &&Metric| {
         let runs: Vec<&str> = metric.kinds.iter().copied().map(Kind::name).collect();
-        vec![
-            metric.id.clone(),
-            metric.unit.to_owned(),
-            match runs.is_empty() {
-                true => "the subject".to_owned(),
-                false => runs.join(", "),
-            },
-            match metric.is_compared {
-                true => "yes".to_owned(),
-                false => "no".to_owned(),
-            },
-            metric.label.clone(),
-        ]
+        match runs.is_empty() {
+            true => "the subject".to_owned(),
+            false => runs.join(", "),
+        }
     };
-    Table {
-        title: format!("{} figures", found.len()),
-        header: ["name", "unit", "runs", "compared", "label"]
-            .map(str::to_owned)
-            .into(),
-        rows: found.iter().map(row).collect(),
-    }
+    let compared = |metric: &&Metric| match metric.is_compared {
+        true => "yes".to_owned(),
+        false => "no".to_owned(),
+    };
+    Table::of(
+        format!("{} figures", found.len()),
+        found,
+        &[
+            ("name", &|metric| metric.id.clone()),
+            ("unit", &|metric| metric.unit.to_owned()),
+            ("runs", &runs),
+            ("compared", &compared),
+            ("label", &|metric| metric.label.clone()),
+        ],
+    )
 }

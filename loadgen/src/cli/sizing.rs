@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use crate::cli::exit_code;
 use crate::error::Usage;
 use crate::record::evidence::Evidence;
 use crate::record::summary::{Subject, Summary};
@@ -58,8 +59,5 @@ pub fn run(args: SizingArgs) -> anyhow::Result<ExitCode> {
         print!("{}", texts.join("\n"));
     }
     missing.iter().for_each(|why| eprintln!("error: {why}"));
-    Ok(match missing.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    Ok(exit_code(missing.is_empty()))
 }

@@ -60,23 +60,20 @@ fn line(subject: &Subject) -> Line<'_> {
 }
 
 fn table(subjects: &[Subject]) -> Table {
-    let row = |subject: &Subject| {
-        let measured = match subject.measured {
-            Measured::Always => "in every bench",
-            Measured::OnRealServers => "on a real control plane",
-            Measured::ByName => "only with --subjects",
-        };
-        vec![
-            subject.id(),
-            measured.to_owned(),
-            subject.description.clone().unwrap_or_default(),
-        ]
+    let measured = |subject: &Subject| match subject.measured {
+        Measured::Always => "in every bench".to_owned(),
+        Measured::OnRealServers => "on a real control plane".to_owned(),
+        Measured::ByName => "only with --subjects".to_owned(),
     };
-    Table {
-        title: "Built-in subjects".into(),
-        header: ["subject", "measured", "what it is"]
-            .map(str::to_owned)
-            .into(),
-        rows: subjects.iter().map(row).collect(),
-    }
+    Table::of(
+        "Built-in subjects",
+        subjects,
+        &[
+            ("subject", &Subject::id),
+            ("measured", &measured),
+            ("what it is", &|it| {
+                it.description.clone().unwrap_or_default()
+            }),
+        ],
+    )
 }

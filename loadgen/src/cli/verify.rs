@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Serialize;
 
+use crate::cli::exit_code;
 use crate::record::SCHEMA;
 use crate::record::evidence::Evidence;
 use crate::report::verify;
@@ -79,8 +80,5 @@ pub fn run(args: VerifyArgs) -> anyhow::Result<ExitCode> {
             );
         }
     }
-    Ok(match is_sound {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    Ok(exit_code(is_sound))
 }

@@ -42,7 +42,7 @@ pub fn run(args: WorkloadsArgs) -> anyhow::Result<ExitCode> {
     };
     let found = names.into_iter().map(|name| workload::find(name, None));
     let found: Result<Vec<Workload>, _> = found.collect();
-    let found = found.map_err(|error| Usage(error.to_string()))?;
+    let found = found.map_err(Usage::of)?;
     if args.crds {
         print!("{}", crds(&found));
         return Ok(ExitCode::SUCCESS);
@@ -76,20 +76,18 @@ fn line(workload: &Workload, default: &str) -> Line {
 }
 
 fn table(lines: &[Line]) -> Table {
-    let row = |line: &Line| {
+    let name = |line: &Line| {
         let default = if line.default { " (default)" } else { "" };
-        vec![
-            format!("{}{default}", line.name),
-            line.resource.clone(),
-            line.object_bytes.to_string(),
-            line.description.clone(),
-        ]
+        format!("{}{default}", line.name)
     };
-    Table {
-        title: "Workloads".into(),
-        header: ["workload", "objects", "bytes", "what it is"]
-            .map(str::to_owned)
-            .into(),
-        rows: lines.iter().map(row).collect(),
-    }
+    Table::of(
+        "Workloads",
+        lines,
+        &[
+            ("workload", &name),
+            ("objects", &|line| line.resource.clone()),
+            ("bytes", &|line| line.object_bytes.to_string()),
+            ("what it is", &|line| line.description.clone()),
+        ],
+    )
 }

@@ -53,49 +53,40 @@ fn commands(
     commit: impl Fn(&Path) -> String,
 ) -> Vec<(Vec<String>, PathBuf)> {
     let mut all: Vec<(Vec<String>, PathBuf)> = Vec::new();
+    // Several variants may come from one package.
+    let mut add = |command: Vec<String>, folder: PathBuf| {
+        let one = (command, folder);
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    };
+    let root = &workspace.root;
     for subject in subjects {
         let Some(build) = &subject.build else {
             continue;
         };
-        if !build.cargo_packages.is_empty() {
-            let profile = build.cargo_profile.as_deref().unwrap_or("dist");
-            for package in &build.cargo_packages {
-                let mut command = workspace.cargo(profile);
-                command.push(package.clone());
-                // Several variants may come from one package.
-                if !all.iter().any(|(known, _)| *known == command) {
-                    all.push((command, workspace.root.clone()));
-                }
-            }
+        let profile = build.cargo_profile.as_deref().unwrap_or("dist");
+        for package in &build.cargo_packages {
+            let mut command = workspace.cargo(profile);
+            command.push(package.clone());
+            add(command, root.clone());
         }
         if let Some(go) = &build.go {
-            let module = workspace.root.join(&go.module);
-            let one = (workspace.go(go, &commit(&module)), module);
-            if !all.contains(&one) {
-                all.push(one);
-            }
+            let module = root.join(&go.module);
+            add(workspace.go(go, &commit(&module)), module);
         }
         if let Some(go) = &build.go_install {
-            let one = (workspace.go_install(subject, go), workspace.root.clone());
-            if !all.contains(&one) {
-                all.push(one);
-            }
+            add(workspace.go_install(subject, go), root.clone());
         }
         if let Some(go) = &build.go_module {
-            let one = (workspace.go_module(subject, go), workspace.sources(go));
-            if !all.contains(&one) {
-                all.push(one);
-            }
+            add(workspace.go_module(subject, go), workspace.sources(go));
         }
-        let base = subject.base.as_ref().unwrap_or(&workspace.root);
+        let base = subject.base.as_ref().unwrap_or(root);
         if let Some(go) = &build.go_wrapper {
-            let one = (workspace.go_wrapper(subject, go), base.join(&go.folder));
-            if !all.contains(&one) {
-                all.push(one);
-            }
+            add(workspace.go_wrapper(subject, go), base.join(&go.folder));
         }
         if !build.command.is_empty() {
-            all.push((build.command.clone(), base.clone()));
+            add(build.command.clone(), base.clone());
         }
     }
     all

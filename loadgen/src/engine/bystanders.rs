@@ -220,8 +220,8 @@ pub async fn without(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reas
     ask_for_each(load, all, &Pace::Burst, "bystanders deleted", delete).await?;
     ready::offer_canary(session).await?;
     session.start_subject().await?;
-    let timeout = session.load.timeout(session.cell.objects, &Pace::Burst);
-    ready::started(session, timeout.deadline).await?;
+    let within = session.load.patience();
+    ready::started(session, within).await?;
     let waited = settle(session, &name, Rule::of(quiet)).await?;
     session.run.without_bystanders = session.settled(quiet, waited.settled);
     Ok(())

@@ -54,7 +54,7 @@ impl Campaign<'_> {
             let is_missing = |cell: &&Cell| !self.runs.contains_key(cell);
             let missing: Vec<Cell> = group.iter().filter(is_missing).cloned().collect();
             self.done += group.len() - missing.len();
-            self.setting.progress.runs(self.done, self.of);
+            self.setting.place.progress.runs(self.done, self.of);
             let is_timed = group.first().is_some_and(|cell| cell.kind.is_timed());
             let ending = match is_timed {
                 true => self.one_by_one(&missing).await?,
@@ -73,12 +73,11 @@ impl Campaign<'_> {
             loop {
                 let attempt = self.attempts.get(cell).copied().unwrap_or(0) + 1;
                 // Dropping the run under way ends its subject and servers.
-                let outcome = tokio::select! {
-                    biased;
-                    () = self.stop.requested() => return Ok(Ending::Stopped),
-                    outcome = measure(self.plan, self.setting, cell, attempt) => outcome?,
+                let measured = measure(self.plan, self.setting, cell, attempt);
+                let Some(outcome) = self.stop.or(measured).await else {
+                    return Ok(Ending::Stopped);
                 };
-                let Some(outcome) = outcome else {
+                let Some(outcome) = outcome? else {
                     break;
                 };
                 match Fate::of(&outcome.run, self.setting.attempts) {
@@ -98,15 +97,10 @@ impl Campaign<'_> {
         let runs = cells.iter().map(|cell| measure(plan, setting, cell, 1));
         let mut ended = futures::stream::iter(runs).buffer_unordered(setting.overlap);
         loop {
-            let outcome = tokio::select! {
-                biased;
-                () = stop.requested() => return Ok(Ending::Stopped),
-                outcome = ended.next() => outcome,
-            };
-            match outcome.transpose()? {
-                Some(Some(outcome)) => self.keep(outcome)?,
-                Some(None) => {}
-                None => return Ok(Ending::Complete),
+            match stop.or(ended.next()).await {
+                None => return Ok(Ending::Stopped),
+                Some(None) => return Ok(Ending::Complete),
+                Some(Some(outcome)) => outcome?.map_or(Ok(()), |outcome| self.keep(outcome))?,
             }
         }
     }
@@ -114,7 +108,7 @@ impl Campaign<'_> {
     fn keep(&mut self, outcome: session::Outcome) -> Result<(), evidence::Error> {
         self.write(&outcome)?;
         self.done += 1;
-        let progress = &self.setting.progress;
+        let progress = &self.setting.place.progress;
         progress.runs(self.done, self.of);
         let counted = format!("[{}/{}]", self.done, self.of);
         progress.say(&format!("{counted} {}", sentence(&outcome.run)));
@@ -124,12 +118,12 @@ impl Campaign<'_> {
 
     fn keep_attempt(&mut self, run: &Run) -> Result<(), evidence::Error> {
         let Run { cell, attempt, .. } = run;
-        let (evidence, stem) = (&self.setting.evidence, cell.file_stem());
+        let (evidence, stem) = (&self.setting.place.evidence, cell.file_stem());
         let kept_as = format!("{stem}-attempt-{attempt}");
         evidence.pack_logs(&format!("logs/{stem}"), &format!("logs/{kept_as}"))?;
         evidence.write_json(&format!("runs/{kept_as}.json"), run)?;
         self.attempts.insert(cell.clone(), *attempt);
-        self.setting.progress.say(&format!(
+        self.setting.place.progress.say(&format!(
             "{}; measured again (attempt {} of at most {})",
             sentence(run),
             attempt + 1,
@@ -140,7 +134,7 @@ impl Campaign<'_> {
 
     /// The run comes last: with it the cell is done, and everything else of it is there.
     fn write(&self, outcome: &session::Outcome) -> Result<(), evidence::Error> {
-        let (evidence, stem) = (&self.setting.evidence, outcome.run.cell.file_stem());
+        let (evidence, stem) = (&self.setting.place.evidence, outcome.run.cell.file_stem());
         let logs = format!("logs/{stem}");
         evidence.pack_logs(&logs, &logs)?;
         if let Some(samples) = &outcome.samples {
@@ -168,7 +162,7 @@ async fn measure(
         return Ok(None);
     };
     let logs = format!("logs/{}", cell.file_stem());
-    setting.evidence.remove_logs(&logs)?;
+    setting.place.evidence.remove_logs(&logs)?;
     Ok(Some(session::run(setting, subject, cell, attempt).await))
 }
 

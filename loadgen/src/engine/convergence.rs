@@ -6,7 +6,7 @@
 use crate::load::timeline::Timeline;
 use crate::load::timetable::Pace;
 use crate::metric::convergence;
-use crate::metric::convergence::Timetable;
+use crate::record::Arrival;
 use crate::record::Convergence;
 
 /// The wave that is under way.
@@ -14,9 +14,9 @@ pub fn convergence(timeline: &Timeline, pace: &Pace) -> Convergence {
     convergence::convergence(&timeline.wave(), offer_of(pace))
 }
 
-pub fn offer_of(pace: &Pace) -> Timetable {
+pub fn offer_of(pace: &Pace) -> Arrival {
     match pace {
-        Pace::Burst => Timetable::AtOnce,
-        Pace::Steady { .. } | Pace::Varying { .. } => Timetable::AtRate,
+        Pace::Burst => Arrival::AtOnce,
+        Pace::Steady { .. } | Pace::Varying { .. } => Arrival::AtRate,
     }
 }

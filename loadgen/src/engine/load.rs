@@ -170,6 +170,11 @@ impl Load {
         Timeout::of(objects, pace, self.deadline)
     }
 
+    /// How long is waited at most for what is done to all objects at once.
+    pub fn patience(&self) -> Duration {
+        self.timeout(self.objects(), &Pace::Burst).deadline
+    }
+
     /// An update with content that no update before it had.
     pub fn next_update(&self) -> Act {
         Act::Update(1 + self.updates.fetch_add(1, Ordering::Relaxed))
@@ -219,11 +224,8 @@ impl Load {
     /// Waits without touching anything.
     pub async fn rest(&self, idle: Duration) -> Ended {
         self.say(&format!("idle for {} s", idle.as_secs()));
-        tokio::select! {
-            biased;
-            () = self.stop.requested() => Ended::Stopped,
-            () = tokio::time::sleep(idle) => Ended::Converged,
-        }
+        let rested = self.stop.or(tokio::time::sleep(idle)).await;
+        rested.map_or(Ended::Stopped, |()| Ended::Converged)
     }
 }
 
@@ -256,11 +258,8 @@ pub async fn wave<H: Host>(host: &mut H, wave: Wave) -> Result<Ended, Reason> {
         generator.send_until(stopping.requested()).await;
         sent.store(true, Ordering::Release);
     });
-    let ended = tokio::select! {
-        biased;
-        () = stop.requested() => Ended::Stopped,
-        ended = wait(host, waiting) => ended?,
-    };
+    let ended = stop.or(wait(host, waiting)).await;
+    let ended = ended.unwrap_or(Ok(Ended::Stopped))?;
     if ended == Ended::Stopped {
         let _ = tokio::time::timeout(LAST_ANSWERS, sending.join_next()).await;
     }

@@ -28,7 +28,7 @@ pub mod watched_subject;
 pub mod workspace;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ use crate::terminal::progress::Progress;
 
 /// What is the same for all runs of an experiment.
 pub struct Setting {
-    pub source: Source,
+    pub place: Place,
     pub scenario: Arc<Scenario>,
     /// The same with children that the server rejects, where the workload has such.
     pub rejected: Option<Arc<Scenario>>,
@@ -68,14 +68,6 @@ pub struct Setting {
     pub deadline: Option<Duration>,
     /// The size at which restart and deletion are measured too.
     pub largest: usize,
-    pub workspace: PathBuf,
-    pub bin: PathBuf,
-    /// A folder for credentials that only this user can read.
-    pub temp_dir: PathBuf,
-    /// What every run records of the machine and of loadgen.
-    pub run_machine: RunMachine,
-    pub evidence: Evidence,
-    pub progress: Arc<Progress>,
     /// Whether update and deletion are left out.
     pub bursts_only: bool,
     /// The child whose readiness a soak changes.
@@ -101,21 +93,23 @@ pub struct Setting {
 }
 
 /// Where a command works: the same in all of them.
-pub struct Place<'a> {
+#[derive(Clone)]
+pub struct Place {
     pub source: Source,
-    pub workspace: &'a Workspace,
-    /// For credentials.
-    pub temp_dir: &'a Path,
+    pub workspace: Workspace,
+    /// A folder for credentials that only this user can read.
+    pub temp_dir: PathBuf,
+    /// What every run records of the machine and of loadgen.
     pub run_machine: RunMachine,
-    pub evidence: &'a Evidence,
-    pub progress: &'a Arc<Progress>,
+    pub evidence: Evidence,
+    pub progress: Arc<Progress>,
 }
 
 impl Setting {
     /// Sessions with the objects of a workload, one after the other, without anything that was asked for beside.
-    pub fn new(workload: Workload, place: Place<'_>) -> Self {
+    pub fn new(workload: Workload, place: Place) -> Self {
         Self {
-            source: place.source,
+            place,
             ready_delay_ms: workload.scenario.ready_delay_ms,
             rejected: workload.rejected.map(Arc::new),
             readiness: workload.readiness.map(Arc::new),
@@ -125,12 +119,6 @@ impl Setting {
             profile: Profile::Quick,
             deadline: None,
             largest: 0,
-            workspace: place.workspace.root.clone(),
-            bin: place.workspace.bin(),
-            temp_dir: place.temp_dir.to_owned(),
-            run_machine: place.run_machine,
-            evidence: place.evidence.clone(),
-            progress: Arc::clone(place.progress),
             bursts_only: true,
             bounds: Bounds::default(),
             asked: Asked::default(),
@@ -230,7 +218,10 @@ pub async fn run(
         let new = cells.iter().filter(|c| !experiment.planned.contains(c));
         let new: Vec<Cell> = new.cloned().collect();
         experiment.planned.extend(new);
-        setting.evidence.write_json("experiment.json", experiment)?;
+        setting
+            .place
+            .evidence
+            .write_json("experiment.json", experiment)?;
         campaign.of = campaign.done + cells.len() * (rates.len() - index);
         if campaign.all(&cells).await? == Ending::Stopped {
             return Ok(Ending::Stopped);
@@ -248,7 +239,7 @@ fn say_rate(plan: &Plan, setting: &Setting, per_s: u32, cells: &[Cell]) {
         0 => format!("{per_s}/s: offered to nobody"),
         _ => format!("{per_s}/s: {objects} objects"),
     };
-    setting.progress.say(&match left_out.is_empty() {
+    setting.place.progress.say(&match left_out.is_empty() {
         true => offered,
         false => format!(
             "{offered}; without {}, which did not keep up at a lower rate",

@@ -22,7 +22,6 @@ use crate::engine::load::{Goal, Host, Load};
 use crate::engine::server_counters::ServerCounters;
 use crate::engine::snapshot::Snapshot;
 use crate::engine::watched_subject::WatchedSubject;
-use crate::engine::workspace::Workspace;
 use crate::engine::{Setting, step};
 use crate::load::journal::Journal;
 use crate::load::observer::Observer;
@@ -124,7 +123,7 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32
     if let Some(failure) = setting.starts.failing(&subject.id()) {
         let mut run = Run::empty(cell);
         run.failure = Some(failure);
-        run.machine = setting.run_machine.clone();
+        run.machine = setting.place.run_machine.clone();
         return Outcome {
             run,
             samples: None,
@@ -167,14 +166,14 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32
             ended
         }
     };
-    if let (Source::Kubesim, Some(failure)) = (&setting.source, &mut run.failure) {
+    if let (Source::Kubesim, Some(failure)) = (&setting.place.source, &mut run.failure) {
         failure
             .reason
             .push_str(not_simulated(failure).unwrap_or_default());
     }
     setting.starts.note(&run);
     run.attempt = attempt;
-    run.machine = setting.run_machine.clone();
+    run.machine = setting.place.run_machine.clone();
     run.wall_s = started.elapsed().as_secs_f64();
     if !setting.marks_disturbed {
         let disturbed = run.disturbed_by();
@@ -203,17 +202,17 @@ impl<'a> Session<'a> {
         turn: Option<OwnedSemaphorePermit>,
     ) -> Result<Session<'a>, Reason> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
-        let dir = folder::next(&setting.temp_dir);
+        let dir = folder::next(&setting.place.temp_dir);
         std::fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
         let order = Order {
-            source: &setting.source,
+            source: &setting.place.source,
             dir: &dir,
             crds: crds::files(subject, &dir)?,
             ready_delay_ms: match cell.kind {
                 Kind::NeverReady => NEVER_MS,
                 _ => setting.ready_delay_ms,
             },
-            logs: setting.evidence.path(&format!("logs/{stem}")),
+            logs: setting.place.evidence.path(&format!("logs/{stem}")),
             audit: cell.kind == Kind::RequestCount
                 || cell.kind == Kind::UpdateStorm
                 || cell.kind.is_unhealthy(),
@@ -236,7 +235,7 @@ impl<'a> Session<'a> {
             readiness: setting.readiness.clone(),
             seed: setting.seed,
             deadline: setting.deadline,
-            progress: Arc::clone(&setting.progress),
+            progress: Arc::clone(&setting.place.progress),
             who: format!("{cell}: "),
             ..Load::new(cluster.clone(), Arc::clone(&scenario), Arc::clone(&journal))
         };
@@ -245,7 +244,7 @@ impl<'a> Session<'a> {
             .ensure_namespace(&resource.namespace)
             .await
             .map_err(|e| text(&e))?;
-        let (fixtures, label) = match &setting.source {
+        let (fixtures, label) = match &setting.place.source {
             // What the subject needs there was made by those who installed it.
             Source::Existing(existing) => (&existing.fixtures, Some(existing.run.as_str())),
             _ => (&subject.made_before, None),
@@ -259,7 +258,7 @@ impl<'a> Session<'a> {
             AbortOnDrop(tokio::spawn(agent.run()).abort_handle())
         });
         // On a cluster of somebody's, nodes say it.
-        let stand_ins = match setting.source {
+        let stand_ins = match setting.place.source {
             Source::Existing(_) => Vec::new(),
             _ => stand_ins.collect(),
         };
@@ -285,12 +284,12 @@ impl<'a> Session<'a> {
         let ports = free_ports()?;
         let places = Places {
             kubeconfig: server.kubeconfig(SUBJECT),
-            bin: Workspace::bin_of(&setting.bin, subject),
+            bin: setting.place.workspace.bin_of(subject),
             dir,
             ..Places::default()
         };
         let places = places.listening(ports);
-        let log = setting.evidence.path(&format!("logs/{stem}.log"));
+        let log = setting.place.evidence.path(&format!("logs/{stem}.log"));
         let server_metrics = server.metrics(&cluster).await;
         let bounds = setting.bounds;
         let running = WatchedSubject::start(subject, &places, &log, server.pid(), &journal, bounds);

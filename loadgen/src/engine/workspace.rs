@@ -108,14 +108,6 @@ impl Workspace {
         Ok(Self { triple, ..self })
     }
 
-    /// Where built-in subjects are: `TARE_SUBJECT_DIR`, or where they were made.
-    pub fn bin(&self) -> PathBuf {
-        match std::env::var_os("TARE_SUBJECT_DIR") {
-            Some(dir) => PathBuf::from(dir),
-            None => self.made(),
-        }
-    }
-
     /// Where a build leaves them.
     pub(super) fn made(&self) -> PathBuf {
         match &self.triple {
@@ -124,15 +116,29 @@ impl Workspace {
         }
     }
 
-    /// What `{bin}` stands for in `subject`, where programs are in `bin`. Two modules may have a program of the same name,
-    /// such as `controller`: each that is built from somebody else's module has a folder of its own, named by how it is
-    /// built.
-    pub fn bin_of(bin: &Path, subject: &Subject) -> PathBuf {
-        // Programs that are there already lie as whoever made them wants.
+    /// What `{bin}` stands for in `subject`: `TARE_SUBJECT_DIR`, where programs lie as whoever made them wants, or where
+    /// its program is made.
+    pub fn bin_of(&self, subject: &Subject) -> PathBuf {
         match std::env::var_os("TARE_SUBJECT_DIR") {
-            Some(_) => bin.to_owned(),
-            None => made_in(bin, subject),
+            Some(dir) => PathBuf::from(dir),
+            None => self.made_of(subject),
         }
+    }
+
+    /// Where the program of `subject` is made. Two modules may have a program of the same name, such as `controller`: each
+    /// that is built from somebody else's module has a folder of its own, named by how it is built.
+    fn made_of(&self, subject: &Subject) -> PathBuf {
+        let (made, build) = (self.made(), subject.build.as_ref());
+        let Some((build, program)) =
+            build.and_then(|build| Some((build, build.foreign_program()?)))
+        else {
+            return made;
+        };
+        // Of a wrapper the folder of the file is a part.
+        let base = build.go_wrapper.as_ref().and(subject.base.as_ref());
+        let how = serde_json::to_vec(&(build, base)).unwrap_or_default();
+        let digest = hex(&Sha256::digest(how)[..4]);
+        made.join("go").join(format!("{program}-{digest}"))
     }
 
     /// The command that builds a Go program into the folder of the other programs.
@@ -153,7 +159,7 @@ impl Workspace {
 
     /// The command that installs a published Go program there.
     pub(super) fn go_install(&self, subject: &Subject, build: &GoInstall) -> Vec<String> {
-        let place = format!("GOBIN={}", made_in(&self.made(), subject).display());
+        let place = format!("GOBIN={}", self.made_of(subject).display());
         let mut command = vec!["env".to_owned(), "CGO_ENABLED=0".into(), place, "go".into()];
         command.extend(build.args());
         command
@@ -167,12 +173,12 @@ impl Workspace {
 
     /// The command that builds a program of such a copy.
     pub(super) fn go_module(&self, subject: &Subject, build: &GoModule) -> Vec<String> {
-        go_command(build.args(&made_in(&self.made(), subject).join(build.program())))
+        go_command(build.args(&self.made_of(subject).join(build.program())))
     }
 
     /// The command that builds a module of the user's own in its folder.
     pub(super) fn go_wrapper(&self, subject: &Subject, build: &GoWrapper) -> Vec<String> {
-        go_command(build.args(&made_in(&self.made(), subject).join(&build.output)))
+        go_command(build.args(&self.made_of(subject).join(&build.output)))
     }
 
     /// The command that builds a package of this workspace; its name follows.
@@ -183,20 +189,6 @@ impl Workspace {
         };
         words.into_iter().map(str::to_owned).collect()
     }
-}
-
-/// Where the program of `subject` is made, below `made`.
-fn made_in(made: &Path, subject: &Subject) -> PathBuf {
-    let build = subject.build.as_ref();
-    let Some((build, program)) = build.and_then(|build| Some((build, build.foreign_program()?)))
-    else {
-        return made.to_owned();
-    };
-    // Of a wrapper the folder of the file is a part.
-    let base = build.go_wrapper.as_ref().and(subject.base.as_ref());
-    let how = serde_json::to_vec(&(build, base)).unwrap_or_default();
-    let digest = hex(&Sha256::digest(how)[..4]);
-    made.join("go").join(format!("{program}-{digest}"))
 }
 
 /// Without cgo, and in nobody's workspace.
@@ -229,7 +221,7 @@ mod tests {
             ["scripts/dist.sh", triple.as_str()],
             "the profile is the script's"
         );
-        assert!(musl.bin().ends_with(format!("static/{triple}/dist")));
+        assert!(musl.made().ends_with(format!("static/{triple}/dist")));
         let error = Workspace::of_tests()
             .for_target(Some("sparc-x"))
             .expect_err("foreign");
@@ -271,7 +263,7 @@ mod tests {
             )
         };
         let subject = |module: &str| Subject::parse("a.toml", &text(module)).expect("valid");
-        let place = |module: &str| made_in(Path::new("/w"), &subject(module));
+        let place = |module: &str| Workspace::of_tests().made_of(&subject(module));
         assert_ne!(place("one"), place("other"));
         assert_eq!(place("one"), place("one"), "variants share a program");
         let one = subject("one");
@@ -283,7 +275,7 @@ mod tests {
             panic!("it has a module");
         };
         let built = Workspace::of_tests().go_module(&one, module).join(" ");
-        let run = made_in(&Workspace::of_tests().made(), &one).join("controller");
+        let run = Workspace::of_tests().made_of(&one).join("controller");
         assert!(built.contains(&format!("-o {} ", run.display())), "{built}");
     }
 }

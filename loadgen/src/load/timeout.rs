@@ -28,6 +28,13 @@ pub enum Ended {
 }
 
 impl Ended {
+    /// How several waits ended: as the first that did not converge.
+    pub fn of_all(ends: impl IntoIterator<Item = Self>) -> Self {
+        let mut ends = ends.into_iter();
+        ends.find(|ended| *ended != Self::Converged)
+            .unwrap_or(Self::Converged)
+    }
+
     /// Why not all converged, to follow the words that say so: ` within 60 s (--deadline-s)`.
     pub fn words(self) -> String {
         match self {

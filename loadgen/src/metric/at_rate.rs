@@ -73,8 +73,9 @@ pub fn rule() -> String {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::metric::convergence::{Timetable, convergence};
+    use crate::metric::convergence::convergence;
     use crate::plan::cell::{Cell, Kind};
+    use crate::record::Arrival;
     use crate::record::Failure;
     use crate::record::samples::Sample;
 
@@ -99,7 +100,7 @@ pub mod tests {
             kind: Kind::Rate,
             per_s: Some(per_s),
         });
-        run.convergence = Some(convergence(&samples, Timetable::AtRate));
+        run.convergence = Some(convergence(&samples, Arrival::AtRate));
         run
     }
 
@@ -194,7 +195,7 @@ pub mod tests {
             })
             .collect();
         let mut run = run(80, 1, 5);
-        run.convergence = Some(convergence(&samples, Timetable::AtRate));
+        run.convergence = Some(convergence(&samples, Arrival::AtRate));
         assert!(kept_up([&run].into_iter()));
         let achieved = run.convergence.as_ref().and_then(achieved_per_s);
         // 499 objects from 0.3 s to 6.5875 s.

@@ -5,20 +5,13 @@
 //! to the last digit. Leaves to others: quantiles and comparisons (`report`).
 
 use crate::metric::saturation::saturated;
-use crate::record::Convergence;
 use crate::record::latency::Latencies;
 use crate::record::samples::Sample;
+use crate::record::{Arrival, Convergence};
 use crate::target::cluster::CONNECTIONS;
 
-/// Whether a send can be late, which needs a timetable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Timetable {
-    AtOnce,
-    AtRate,
-}
-
 /// How the objects of one wave converged.
-pub fn convergence(samples: &[Sample], offer: Timetable) -> Convergence {
+pub fn convergence(samples: &[Sample], offer: Arrival) -> Convergence {
     let all = |time: fn(&Sample) -> Option<u64>| -> Vec<u64> {
         samples.iter().filter_map(time).collect()
     };
@@ -39,12 +32,12 @@ pub fn convergence(samples: &[Sample], offer: Timetable) -> Convergence {
         times_us.iter().map(|us| us.saturating_mul(1_000)).collect()
     };
     let due_us = match offer {
-        Timetable::AtOnce => sent_us.clone(),
-        Timetable::AtRate => all(|s| s.intended_us),
+        Arrival::AtOnce => sent_us.clone(),
+        Arrival::AtRate => all(|s| s.intended_us),
     };
     let [late, held_up] = match offer {
-        Timetable::AtOnce => Default::default(),
-        Timetable::AtRate => late_sends(samples),
+        Arrival::AtOnce => Default::default(),
+        Arrival::AtRate => late_sends(samples),
     };
     let last_ready_s = ready_us.iter().max().map(since_first_s);
     Convergence {
@@ -111,7 +104,7 @@ mod tests {
 
     #[test]
     fn both_latencies_are_kept() {
-        let converged = convergence(&samples(&[Some(5), Some(5)]), Timetable::AtRate);
+        let converged = convergence(&samples(&[Some(5), Some(5)]), Arrival::AtRate);
         let p50 = |l: &Latencies| l.quantiles().expect("two objects").p50_ms.round();
         assert_eq!(p50(&converged.ready_from_intended), 15.0);
         assert_eq!(p50(&converged.ready_from_sent), 5.0);
@@ -142,7 +135,7 @@ mod tests {
             .collect();
         let longest = |of: &Latencies| of.quantiles().map_or(0.0, |all| all.max_ms.round());
         let of = |samples: &[Sample]| {
-            let converged = convergence(samples, Timetable::AtRate);
+            let converged = convergence(samples, Arrival::AtRate);
             (longest(&converged.late), longest(&converged.held_up))
         };
         assert_eq!(of(&slow_server), (0.0, 76.0));
@@ -151,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_never_converged_is_counted() {
-        let converged = convergence(&samples(&[Some(5), None, Some(7)]), Timetable::AtOnce);
+        let converged = convergence(&samples(&[Some(5), None, Some(7)]), Arrival::AtOnce);
         assert_eq!((converged.censored, converged.acked), (1, 3));
         assert_eq!(converged.drain_s, None);
         assert_eq!(converged.ready_from_sent.count(), 2);
@@ -159,7 +152,7 @@ mod tests {
 
     #[test]
     fn nothing_offered_is_nothing_converged() {
-        let converged = convergence(&[], Timetable::AtOnce);
+        let converged = convergence(&[], Arrival::AtOnce);
         assert_eq!((converged.objects, converged.censored), (0, 0));
         assert_eq!((converged.drain_s, converged.offered_per_s), (None, 0.0));
     }

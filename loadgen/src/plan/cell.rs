@@ -114,6 +114,17 @@ impl Kind {
 const MOST_SAMPLES_UNTIMED: usize = 2_000;
 
 impl Cell {
+    /// The first run of a subject, not at a rate.
+    pub fn first(subject: String, kind: Kind, objects: usize) -> Self {
+        Self {
+            subject,
+            objects,
+            repeat: 1,
+            kind,
+            per_s: None,
+        }
+    }
+
     /// Whether its folder keeps what happened to each object.
     pub fn has_samples(&self) -> bool {
         self.objects > 0 && (self.kind.is_timed() || self.objects <= MOST_SAMPLES_UNTIMED)
@@ -240,11 +251,8 @@ struct Block {
 impl Block {
     fn cells(&self, entries: Vec<(String, Kind)>) -> Vec<Cell> {
         let cell = |(subject, kind)| Cell {
-            subject,
-            objects: self.objects,
             repeat: self.repeat,
-            kind,
-            per_s: None,
+            ..Cell::first(subject, kind, self.objects)
         };
         entries.into_iter().map(cell).collect()
     }

@@ -93,12 +93,10 @@ pub fn of_plan(
 
 /// Of a cell of the rate sweep.
 pub fn at_rate(per_s: u32, course: &Course, control_plane: ControlPlane) -> Cost {
+    let objects = course.timing.at_rate.objects(per_s);
     let cell = Cell {
-        subject: String::new(),
-        objects: course.timing.at_rate.objects(per_s),
-        repeat: 1,
-        kind: Kind::Rate,
         per_s: Some(per_s),
+        ..Cell::first(String::new(), Kind::Rate, objects)
     };
     of_cell(&cell, course, control_plane)
 }

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::Run;
+use crate::record::{Arrival, Run};
 use crate::spec::bounds::Bounds;
 
 /// What was found for one subject.
@@ -48,14 +48,6 @@ pub struct Try {
     pub peak_bytes: Option<u64>,
     /// Other work on the machine, a late generator: times of this try are not to be published.
     pub invalid_because: Vec<String>,
-}
-
-/// How the objects of a try come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrival {
-    /// There is a backlog, however few they are.
-    AtOnce,
-    AtRate,
 }
 
 impl Try {

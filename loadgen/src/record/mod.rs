@@ -513,6 +513,15 @@ pub struct IdleServer {
     pub used: ServerUse,
 }
 
+/// How objects are offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// There is a backlog, however few they are, and no send is late.
+    AtOnce,
+    /// On a timetable.
+    AtRate,
+}
+
 /// How the objects of a run converged.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Convergence {

@@ -12,7 +12,7 @@ use crate::record::summary::{Comparison, OnSmallNode, SmallNode, Subject, Summar
 use crate::report::rows::{
     CPU, DRAIN, PEAK, Row, SETTLED, WRITES, largest_of, typical, with_unsettled,
 };
-use crate::report::table::{Table, figure, grouped};
+use crate::report::table::{Table, figure, grouped, mb};
 use crate::report::{Block, Section, prose, work};
 use crate::spec::subject::built_in;
 
@@ -142,7 +142,6 @@ fn operators(record: &Record) -> Vec<(String, String)> {
 }
 
 fn table(node: &SmallNode) -> Table {
-    let mb = |bytes: Option<f64>| figure(bytes.map(|bytes| bytes / 1e6));
     let settled = |operator: &OnSmallNode| {
         let settled = mb(operator.settled_bytes);
         with_unsettled(settled, operator.did_not_settle, operator.runs)

@@ -4,11 +4,10 @@
 //! others: the figures (`metric::foreign_cost`).
 
 use crate::metric::foreign_cost::{ForeignCost, ForeignStart};
-use crate::report::table::{Table, figure, grouped};
+use crate::report::table::{Table, grouped, mb};
 use crate::report::title;
 use crate::spec::bystanders;
 
-const MB: f64 = 1e6;
 /// An object that is kept costs more than this; what is below is noise of the allocator.
 const NOISE_BYTES: f64 = 100.0;
 /// Of a character of the badge's type, px.
@@ -18,7 +17,6 @@ const CHARACTER_PX: f64 = 6.6;
 pub fn table(cost: &ForeignCost) -> Table {
     let version = cost.kubernetes_version.as_deref();
     let version = version.map_or(String::new(), |version| format!(" {version}"));
-    let mb = |bytes: Option<f64>| figure(bytes.map(|bytes| bytes / MB));
     Table::of(
         format!(
             "{}: cold starts beside foreign objects, {}{version}, profile {}",

@@ -6,10 +6,11 @@
 use std::sync::LazyLock;
 
 use minijinja::value::Serde;
-use minijinja::{Environment, Output, State, UndefinedBehavior};
+use minijinja::{Environment, Output, State};
 use serde_json::Value;
 
-use crate::report::table::{figure, grouped};
+use crate::report::page;
+use crate::report::table::{figure, grouped, mb};
 
 const TEMPLATES: [(&str, &str); 4] = [
     ("answer", include_str!("prose/answer.txt")),
@@ -30,19 +31,11 @@ pub fn sentences(template: &str, context: Value) -> Vec<String> {
 }
 
 fn environment() -> Environment<'static> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    let mut environment = page::environment(&TEMPLATES);
     environment.set_formatter(on_one_line);
     environment.add_filter("figure", |value: Option<f64>| figure(value));
-    environment.add_filter("mb", |bytes: Option<f64>| {
-        figure(bytes.map(|bytes| bytes / 1e6))
-    });
+    environment.add_filter("mb", |bytes: Option<f64>| mb(bytes));
     environment.add_filter("grouped", grouped);
-    for (name, text) in TEMPLATES {
-        // Part of the program, and rendered by its tests.
-        let added = environment.add_template(name, text);
-        added.unwrap_or_else(|error| panic!("{name}: {error}"));
-    }
     environment
 }
 

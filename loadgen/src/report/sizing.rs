@@ -12,7 +12,7 @@ use crate::metric;
 use crate::plan::cell::Kind;
 use crate::record::summary::{Run, Subject, Summary};
 use crate::report::rows::{RESTARTED, SETTLED, sizes_of};
-use crate::report::table::{Table, figure, grouped};
+use crate::report::table::{Table, figure, grouped, mb};
 use crate::report::title;
 
 const MIB: f64 = 1_048_576.0;
@@ -59,8 +59,8 @@ pub fn table(summary: &Summary) -> Table {
         let sized = |(idle, peak)| request_and_limit(idle, peak);
         let begin = [
             grouped(objects),
-            figure(own.map(|(idle, _)| idle / 1e6)),
-            figure(own.map(|(_, peak)| peak / 1e6)),
+            mb(own.map(|(idle, _)| idle)),
+            mb(own.map(|(_, peak)| peak)),
             mebibytes(own.map(|own| sized(own).0)),
             mebibytes(own.map(|own| sized(own).1)),
         ];
@@ -178,8 +178,8 @@ pub fn yaml(advice: &Advice, summary: &Summary) -> String {
         title::control_plane(&environment.control_plane),
         environment.host_label,
         environment.started_at.get(..10).unwrap_or_default(),
-        figure(Some(advice.idle_bytes / 1e6)),
-        figure(Some(advice.peak_bytes / 1e6)),
+        mb(Some(advice.idle_bytes)),
+        mb(Some(advice.peak_bytes)),
         figure(advice.idle_millicores),
         figure(advice.converge_cpu_s),
         rule(),

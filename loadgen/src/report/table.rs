@@ -98,6 +98,11 @@ pub fn figure(value: Option<f64>) -> String {
     }
 }
 
+/// Bytes in MB.
+pub fn mb(bytes: Option<f64>) -> String {
+    figure(bytes.map(|bytes| bytes / 1e6))
+}
+
 /// The median; with the lowest and the highest where they differ.
 pub fn spread(values: &[f64]) -> String {
     let typical = figure(median(values));

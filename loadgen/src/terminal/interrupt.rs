@@ -46,6 +46,15 @@ impl Interrupt {
         Interrupt(watch::channel(false).1)
     }
 
+    /// What comes of the work; `None` where a stop is asked for first, and then the work is dropped.
+    pub async fn or<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            () = self.requested() => None,
+            done = work => Some(done),
+        }
+    }
+
     /// Returns once a stop was asked for.
     pub async fn requested(&self) {
         let mut receive = self.0.clone();

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::cli::means::MeansArgs;
 use crate::plan::course::Asked;
 use crate::plan::profile::Profile;
 use crate::spec::bounds;
 use crate::spec::bounds::Bounds;
 use crate::spec::bystanders;
 use crate::spec::bystanders::Bystanders;
-use crate::spec::control_plane::ControlPlane;
 use crate::spec::step::Step;
 use crate::target::context::TargetArgs;
 
@@ -27,8 +27,13 @@ pub struct BenchArgs {
     /// Subjects to measure, as name/variant, separated by commas; see loadgen subjects
     /// [default: tare/none,kube-rs/stock; on a real control plane, each rival at its best:
     /// tare/none,kube-rs/stock,kube-rs/predicate,kube-rs/tuned,controller-runtime/vanilla,controller-runtime/tuned,controller-runtime/storeless-tuned]
-    #[arg(long, value_name = "A,B", help_heading = "What is measured")]
-    pub subjects: Option<String>,
+    #[arg(
+        long,
+        value_name = "A,B",
+        value_delimiter = ',',
+        help_heading = "What is measured"
+    )]
+    pub subjects: Option<Vec<String>>,
     /// File that describes your own operator; may be repeated
     #[arg(long, value_name = "FILE", help_heading = "What is measured")]
     pub subject: Vec<PathBuf>,
@@ -47,9 +52,8 @@ pub struct BenchArgs {
     /// Size of one object in bytes, as it is sent [default: that of the workload]
     #[arg(long, value_name = "BYTES", help_heading = "What is measured")]
     pub object_bytes: Option<usize>,
-    /// Cluster that subjects run against; kube and kine need loadgen control-plane build
-    #[arg(long, value_enum, default_value = "kubesim", help_heading = "Where")]
-    pub control_plane: ControlPlane,
+    #[command(flatten)]
+    pub means: MeansArgs,
     #[command(flatten)]
     pub cluster: TargetArgs,
     /// Repeats of each size [default: 1 on kubesim, else 3]
@@ -140,19 +144,9 @@ pub struct BenchArgs {
     /// Measure without checking first that subjects pass the conformance scenario
     #[arg(long, help_heading = "Steps")]
     pub skip_conformance: bool,
-    /// Target triple for Tare and the Rust rivals, such as x86_64-unknown-linux-musl
-    /// [default: that of this machine]
-    #[arg(long, value_name = "TRIPLE", help_heading = "Build")]
-    pub target: Option<String>,
-    /// Use the existing binaries
-    #[arg(long, help_heading = "Build")]
-    pub no_build: bool,
     /// Print as JSON how many runs there are, how long they take and how much room they need; build and measure nothing
     #[arg(long, help_heading = "Results")]
     pub dry_run: bool,
-    /// Folder for the results; must be new or empty [default: results/PROFILE-DATE-N]
-    #[arg(long, value_name = "DIR", help_heading = "Results")]
-    pub out: Option<PathBuf>,
     /// Continue the interrupted bench in --out; finished runs are kept
     #[arg(long, requires = "out", help_heading = "Results")]
     pub resume: bool,

@@ -15,25 +15,21 @@ use crate::spec::workload::{Scenario, Workload};
 /// # Errors
 /// A workload cannot be used, or an option is not for it.
 pub fn choose(args: &BenchArgs, subjects: &mut [Subject]) -> Result<Workload, Usage> {
-    let usage = |error: workload::Error| Usage(error.to_string());
-    let own = |subject: &Subject| match &args.workload {
-        Some(named) => workload::find(named, None),
-        None => of(subject),
-    };
-    let all = subjects.iter().map(own);
-    let all: Vec<Workload> = all.collect::<Result<_, _>>().map_err(usage)?;
-    let default = workload::default().map_err(usage)?;
+    let named = args.workload.as_deref();
+    let all = subjects.iter().map(|subject| of(subject, named));
+    let all: Vec<Workload> = all.collect::<Result<_, _>>().map_err(Usage::of)?;
+    let default = workload::default().map_err(Usage::of)?;
     let is_default = |workload: &&Workload| workload.name == default.name;
     let chosen = all.iter().find(is_default).or(all.first()).cloned();
     let chosen = chosen.unwrap_or_else(|| default.clone());
-    for subject in subjects.iter().filter(|_| args.workload.is_some()) {
+    for subject in subjects.iter().filter(|_| named.is_some()) {
         serves(subject, &chosen, &default)?;
     }
     for (subject, own) in subjects.iter_mut().zip(&all) {
         if own.name != chosen.name {
             subject.objects = Some(own.scenario.clone());
         }
-        prepare(subject, own).map_err(usage)?;
+        prepare(subject, own).map_err(Usage::of)?;
     }
     refuse(args, subjects, &chosen)?;
     Ok(chosen)
@@ -44,34 +40,30 @@ pub fn choose(args: &BenchArgs, subjects: &mut [Subject]) -> Result<Workload, Us
 /// # Errors
 /// The workload cannot be used, or is none that the subject serves.
 pub fn alone(subject: &mut Subject, named: Option<&str>) -> Result<Workload, Usage> {
-    let usage = |error: workload::Error| Usage(error.to_string());
-    let workload = match named {
-        Some(named) => workload::find(named, None),
-        None => of(subject),
-    };
-    let workload = workload.map_err(usage)?;
+    let workload = of(subject, named).map_err(Usage::of)?;
     if named.is_some() {
-        let default = workload::default().map_err(usage)?;
+        let default = workload::default().map_err(Usage::of)?;
         serves(subject, &workload, &default)?;
     }
-    prepare(subject, &workload).map_err(usage)?;
+    prepare(subject, &workload).map_err(Usage::of)?;
     Ok(workload)
 }
 
-/// The first workload that a subject serves.
+/// The workload that is named, or the first one that the subject serves.
 ///
 /// # Errors
 /// It cannot be used.
-pub fn of(subject: &Subject) -> Result<Workload, workload::Error> {
-    match subject.workloads.first() {
-        Some(first) => workload::find(first, subject.base.as_deref()),
-        None => workload::default(),
+fn of(subject: &Subject, named: Option<&str>) -> Result<Workload, workload::Error> {
+    let first = subject.workloads.first().map(String::as_str);
+    match named {
+        Some(_) => workload::named(named, None),
+        None => workload::named(first, subject.base.as_deref()),
     }
 }
 
 /// # Errors
 /// The subject says that it serves other workloads. A file of the user that says nothing is believed.
-pub fn serves(subject: &Subject, chosen: &Workload, default: &Workload) -> Result<(), Usage> {
+fn serves(subject: &Subject, chosen: &Workload, default: &Workload) -> Result<(), Usage> {
     let served: Vec<String> = match &subject.workloads[..] {
         [] if subject.base.is_some() => return Ok(()),
         [] => vec![default.name.clone()],
@@ -79,7 +71,7 @@ pub fn serves(subject: &Subject, chosen: &Workload, default: &Workload) -> Resul
             .iter()
             .map(|name| workload::find(name, subject.base.as_deref()).map(|found| found.name))
             .collect::<Result<_, _>>()
-            .map_err(|error| Usage(error.to_string()))?,
+            .map_err(Usage::of)?,
     };
     match served.contains(&chosen.name) {
         true => Ok(()),
@@ -96,7 +88,7 @@ pub fn serves(subject: &Subject, chosen: &Workload, default: &Workload) -> Resul
 ///
 /// # Errors
 /// A fixture of the subject cannot be used.
-pub fn prepare(subject: &mut Subject, workload: &Workload) -> Result<(), workload::Error> {
+fn prepare(subject: &mut Subject, workload: &Workload) -> Result<(), workload::Error> {
     if subject.convergence == Convergence::default() {
         subject.convergence = workload.convergence.clone();
     }
@@ -150,7 +142,7 @@ fn refuse(args: &BenchArgs, subjects: &[Subject], chosen: &Workload) -> Result<(
         .filter_map(|subject| subject.objects.as_ref());
     let parts = objects.chain([&chosen.scenario]).flat_map(Scenario::parts);
     let mut resources = parts.map(|part| &part.resource);
-    if args.control_plane == ControlPlane::Existing
+    if args.means.control_plane == ControlPlane::Existing
         && let Some(resource) = resources.find(|resource| !resource.namespaced)
     {
         return Err(Usage(format!(
@@ -167,7 +159,7 @@ pub fn object_bytes(asked: Option<usize>, workload: &Workload) -> Result<usize, 
     let Some(asked) = asked else {
         return Ok(workload.scenario.object_bytes);
     };
-    let sizes = workload.sizes().map_err(|error| Usage(error.to_string()))?;
+    let sizes = workload.sizes().map_err(Usage::of)?;
     match sizes {
         (least, most) if (least..=most).contains(&asked) => Ok(asked),
         (least, most) => Err(Usage(format!(

@@ -17,34 +17,41 @@ use crate::engine::workspace::Workspace;
 use crate::plan::Plan;
 use crate::record::evidence::sums::sha256_of;
 use crate::record::{Environment, Experiment, Origin, RunMachine, SubjectRecord};
-use crate::spec::control_plane::ControlPlane;
 use crate::spec::subject;
 use crate::spec::subject::Subject;
 use crate::spec::workload::Scenario;
-use crate::target::Source;
 use crate::timestamp::now_rfc3339;
 
+/// # Errors
+/// A program or its CRD is not there.
 pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Result<Experiment> {
+    let place = &setting.place;
     // A datastore writes to the private folder, and only there its filesystem matters.
     let data = if plan.request_counts {
-        &setting.temp_dir
+        &place.temp_dir
     } else {
-        setting.evidence.root()
+        place.evidence.root()
     };
+    let subjects = plan.subjects.iter();
+    let subjects = subjects.map(|subject| program(subject, args, &place.workspace));
     Ok(Experiment {
         schema: crate::record::SCHEMA,
-        origin: origin(&Measured {
-            host_label: &args.host_label,
-            control_plane: args.control_plane,
-            target: args.target.as_deref(),
-            subjects: &plan.subjects,
-            source: &setting.source,
-            scenario: &setting.scenario,
+        origin: Origin {
+            environment: Environment {
+                started_at: now_rfc3339(),
+                command_line: command_line::of_process(),
+                host_label: args.host_label.clone(),
+                loadgen_commit: loadgen_commit(),
+                control_plane: args.means.control_plane.name().into(),
+                control_plane_flags: place.source.flags(),
+                kubernetes_version: None,
+                filesystem: tare_procstat::filesystem(data),
+                machine: tare_procstat::machine(),
+            },
+            scenario: Scenario::clone(&setting.scenario),
             seed: setting.seed,
-            workspace: &setting.workspace,
-            bin: &setting.bin,
-            data,
-        })?,
+            subjects: subjects.collect::<anyhow::Result<_>>()?,
+        },
         profile: setting.profile,
         ready_delay_ms: setting.ready_delay_ms,
         asked: setting.asked.clone(),
@@ -57,51 +64,13 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
     })
 }
 
-/// What an [`Origin`] is made of.
-pub struct Measured<'a> {
-    pub host_label: &'a str,
-    pub control_plane: ControlPlane,
-    pub target: Option<&'a str>,
-    pub subjects: &'a [Subject],
-    pub source: &'a Source,
-    pub scenario: &'a Scenario,
-    pub seed: u64,
-    pub workspace: &'a Path,
-    pub bin: &'a Path,
-    /// Where a datastore or else the evidence is written.
-    pub data: &'a Path,
-}
-
-/// # Errors
-/// A program or its CRD is not there.
-pub fn origin(measured: &Measured<'_>) -> anyhow::Result<Origin> {
-    let subjects = measured.subjects.iter();
-    let subjects = subjects.map(|subject| program(subject, measured));
-    Ok(Origin {
-        environment: Environment {
-            started_at: now_rfc3339(),
-            command_line: command_line::of_process(),
-            host_label: measured.host_label.to_owned(),
-            loadgen_commit: loadgen_commit(),
-            control_plane: measured.control_plane.name().into(),
-            control_plane_flags: measured.source.flags(),
-            kubernetes_version: None,
-            filesystem: tare_procstat::filesystem(measured.data),
-            machine: tare_procstat::machine(),
-        },
-        scenario: measured.scenario.clone(),
-        seed: measured.seed,
-        subjects: subjects.collect::<anyhow::Result<_>>()?,
-    })
-}
-
 /// The executable of a subject, read once, which also warms it, so that the first run is not slower than others; `None` where
 /// the kernel finds it in PATH, by its own rules.
 ///
 /// # Errors
 /// It is not there; the message says what to do.
-pub fn executable(subject: &Subject, bin: &Path) -> anyhow::Result<Option<Vec<u8>>> {
-    let program = program_of(subject, bin);
+pub fn executable(subject: &Subject, workspace: &Workspace) -> anyhow::Result<Option<Vec<u8>>> {
+    let program = program_of(subject, workspace);
     match read_from_disk(&program) {
         Ok(binary) => Ok(Some(binary)),
         Err(_) if program.components().count() == 1 => Ok(None),
@@ -116,28 +85,26 @@ pub fn executable(subject: &Subject, bin: &Path) -> anyhow::Result<Option<Vec<u8
     }
 }
 
-fn program_of(subject: &Subject, bin: &Path) -> PathBuf {
+fn program_of(subject: &Subject, workspace: &Workspace) -> PathBuf {
     let places = subject::Places {
-        bin: Workspace::bin_of(bin, subject),
+        bin: workspace.bin_of(subject),
         ..subject::Places::default()
     };
     subject.launch(&places).program
 }
 
-fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<SubjectRecord> {
-    let &Measured {
-        target,
-        workspace,
-        bin,
-        ..
-    } = measured;
-    let program = program_of(subject, bin);
-    let binary = executable(subject, bin)?;
+fn program(
+    subject: &Subject,
+    args: &BenchArgs,
+    workspace: &Workspace,
+) -> anyhow::Result<SubjectRecord> {
+    let program = program_of(subject, workspace);
+    let binary = executable(subject, workspace)?;
     if let Some(crd) = subject.crd() {
         std::fs::metadata(&crd)
             .with_context(|| format!("{}: cannot read its CRD {}", subject.id(), crd.display()))?;
     }
-    let folder = subject.base.as_deref().unwrap_or(workspace);
+    let folder = subject.base.as_deref().unwrap_or(&workspace.root);
     let artifacts =
         artifacts::read(&subject.run.artifacts, folder).with_context(|| subject.id())?;
     let executable_sha256 = binary.as_deref().map(sha256_of);
@@ -157,9 +124,9 @@ fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<Subject
         target: subject
             .target
             .clone()
-            .or_else(|| target.filter(|_| of_workspace).map(str::to_owned))
+            .or_else(|| args.means.target.clone().filter(|_| of_workspace))
             .unwrap_or_else(own_target),
-        binary: shown(&program, workspace),
+        binary: shown(&program, &workspace.root),
         binary_bytes,
         binary_sha256,
         executable_sha256: executable_sha256.filter(|_| !artifacts.is_empty()),

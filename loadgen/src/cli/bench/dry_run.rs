@@ -56,7 +56,7 @@ pub fn run(args: &BenchArgs, plan: &Plan, workload: &Workload) -> anyhow::Result
     let is_there = |cell: &Cell| kept.contains(cell);
     let course = course(args, plan, &workload.steps);
     let cells = plan.cells(args.seed);
-    let time = estimate::of_plan(plan, &cells, &course, args.control_plane, is_there);
+    let time = estimate::of_plan(plan, &cells, &course, args.means.control_plane, is_there);
     let mut runs_by_kind = BTreeMap::new();
     for cell in &cells {
         *runs_by_kind.entry(cell.kind.name()).or_default() += 1;
@@ -65,7 +65,7 @@ pub fn run(args: &BenchArgs, plan: &Plan, workload: &Workload) -> anyhow::Result
         runs_by_kind.insert(Kind::Rate.name(), plan.to_follow());
     }
     let runs = cells.len() + plan.to_follow();
-    let is_real = args.control_plane != ControlPlane::Kubesim;
+    let is_real = args.means.control_plane != ControlPlane::Kubesim;
     let run_bytes = if is_real {
         RUN_BYTES
     } else {
@@ -76,7 +76,7 @@ pub fn run(args: &BenchArgs, plan: &Plan, workload: &Workload) -> anyhow::Result
     let largest = plan.largest();
     let datastore = DATASTORE_BYTES + largest as u64 * object_bytes as u64 * COPIES;
     let extra = object_bytes.saturating_sub(2_048);
-    let memory = options::needed_bytes(largest, extra, args.control_plane);
+    let memory = options::needed_bytes(largest, extra, args.means.control_plane);
     let overlap = plan.overlap as u64;
     let printed = Printed {
         subjects: plan.ids(),
@@ -94,7 +94,7 @@ pub fn run(args: &BenchArgs, plan: &Plan, workload: &Workload) -> anyhow::Result
 
 /// What is in the folder to go on with.
 fn kept(args: &BenchArgs) -> anyhow::Result<Vec<Cell>> {
-    let Some(out) = args.out.as_deref().filter(|_| args.resume) else {
+    let Some(out) = args.means.out.as_deref().filter(|_| args.resume) else {
         return Ok(Vec::new());
     };
     let evidence = Evidence::open(out);

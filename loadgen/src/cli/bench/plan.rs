@@ -15,23 +15,19 @@ const MOST_OBJECTS: usize = 1_000_000;
 const MOST_PER_S: u32 = 1_000;
 
 pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
-    let names: Option<Vec<String>> = args
-        .subjects
-        .as_ref()
-        .map(|list| list.split(',').map(str::to_owned).collect());
-    let real = args.control_plane.is_ours_and_real();
+    let real = args.means.control_plane.is_ours_and_real();
     let subjects =
-        subject::select(names.as_deref(), &args.subject, real).map_err(|e| Usage(e.to_string()))?;
+        subject::select(args.subjects.as_deref(), &args.subject, real).map_err(Usage::of)?;
     let extra = extra_bytes(args.object_bytes);
-    let sizes = sizes_that_fit(&args.objects, extra, args.control_plane)?;
+    let sizes = sizes_that_fit(&args.objects, extra, args.means.control_plane)?;
     let largest = sizes.iter().copied().max().unwrap_or(0);
     let overlap = overlap(args, largest, available_bytes())?;
-    if args.bystanders.is_some() && args.control_plane == ControlPlane::Existing {
+    if args.bystanders.is_some() && args.means.control_plane == ControlPlane::Existing {
         return Err(Usage(
             "--bystanders: objects that belong to nobody are created on control planes of loadgen's own only; use kubesim, kube or kine".into(),
         ));
     }
-    if args.soak_events.is_some() && args.control_plane != ControlPlane::Kubesim {
+    if args.soak_events.is_some() && args.means.control_plane != ControlPlane::Kubesim {
         return Err(Usage(
             "--soak-events: only the simulated control plane lets somebody else say what a child is like; leave out --control-plane".into(),
         ));
@@ -101,7 +97,7 @@ fn rates(args: &BenchArgs) -> Result<Vec<u32>, Usage> {
 /// A quick look at the simulated server measures once; a real control plane is worth the time that
 /// intervals take.
 fn repeats(args: &BenchArgs) -> (u32, u32) {
-    let (repeats, repeats_largest) = match args.control_plane {
+    let (repeats, repeats_largest) = match args.means.control_plane {
         ControlPlane::Kubesim => (1, 1),
         ControlPlane::Kube | ControlPlane::Kine | ControlPlane::Existing => (3, 5),
     };
@@ -125,7 +121,7 @@ pub fn marks_disturbed(args: &BenchArgs) -> bool {
 }
 
 pub fn profile(args: &BenchArgs) -> Profile {
-    args.profile.unwrap_or(match args.control_plane {
+    args.profile.unwrap_or(match args.means.control_plane {
         ControlPlane::Kubesim => Profile::Quick,
         ControlPlane::Kube | ControlPlane::Kine | ControlPlane::Existing => Profile::Standard,
     })
@@ -141,7 +137,7 @@ const OVERLAP: usize = 8;
 /// More were asked for than there is memory or a cluster for.
 fn overlap(args: &BenchArgs, largest: usize, available: Option<u64>) -> Result<usize, Usage> {
     let asked = args.overlap.map(usize::from);
-    if args.control_plane == ControlPlane::Existing {
+    if args.means.control_plane == ControlPlane::Existing {
         return match asked {
             None | Some(1) => Ok(1),
             Some(n) => Err(Usage(format!(
@@ -150,7 +146,7 @@ fn overlap(args: &BenchArgs, largest: usize, available: Option<u64>) -> Result<u
         };
     }
     let extra = extra_bytes(args.object_bytes);
-    let needed = needed_bytes(largest, extra, args.control_plane).max(1);
+    let needed = needed_bytes(largest, extra, args.means.control_plane).max(1);
     let fit = available.map_or(OVERLAP, |available| (available / needed).max(1) as usize);
     match asked {
         Some(n) if n > 1 && n > fit && available.is_some() => Err(Usage(format!(

@@ -33,14 +33,11 @@ pub(crate) async fn run(args: BuildArgs) -> anyhow::Result<ExitCode> {
             None => default_version(args.node).await,
         }
     };
-    tokio::select! {
-        biased;
-        () = stop.requested() => {
-            eprintln!("stopped: programs that were built are kept; run the same command to continue");
-            Ok(ExitCode::from(130))
-        }
-        built = built => built.map(|()| ExitCode::SUCCESS),
-    }
+    let Some(built) = stop.or(built).await else {
+        eprintln!("stopped: programs that were built are kept; run the same command to continue");
+        return Ok(ExitCode::from(130));
+    };
+    built.map(|()| ExitCode::SUCCESS)
 }
 
 async fn default_version(node: bool) -> anyhow::Result<()> {

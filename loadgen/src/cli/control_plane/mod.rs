@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 pub use crate::cli::command_line::on_path;
+use crate::cli::means;
 
 #[derive(Subcommand)]
 pub enum ControlPlaneCommand {
@@ -22,10 +23,7 @@ pub enum ControlPlaneCommand {
 }
 
 pub fn run(command: ControlPlaneCommand) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
+    means::runtime()?.block_on(async {
         match command {
             ControlPlaneCommand::Build(args) => build::run(args).await,
             ControlPlaneCommand::Up(args) => up::run(args).await,

@@ -73,17 +73,12 @@ impl From<DatastoreName> for Datastore {
 
 pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
     refuse(&args)?;
-    let workload = match &args.workload {
-        Some(named) => workload::find(named, None),
-        None => workload::default(),
-    };
-    let workload = workload.map_err(|error| Usage(error.to_string()))?;
+    let workload = workload::named(args.workload.as_deref(), None).map_err(Usage::of)?;
     let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
-    let programs = tokio::select! {
-        biased;
-        () = stop.requested() => return Ok(ExitCode::from(130)),
-        programs = programs(args.node) => programs?,
+    let Some(programs) = stop.or(programs(args.node)).await else {
+        return Ok(ExitCode::from(130));
     };
+    let programs = programs?;
     let parent = std::env::temp_dir();
     for left in clear_leftovers(&parent) {
         eprintln!(
@@ -92,14 +87,10 @@ pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
         );
     }
     let folder = Folder::create(&parent)?;
-    let served = tokio::select! {
-        biased;
-        () = stop.requested() => Ok(()),
-        served = serve(&args, &workload, &programs, &folder) => served,
-    };
-    match served {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(error) => {
+    let served = stop.or(serve(&args, &workload, &programs, &folder));
+    match served.await {
+        None | Some(Ok(())) => Ok(ExitCode::SUCCESS),
+        Some(Err(error)) => {
             let logs = folder.path().join("logs");
             if logs.exists() {
                 eprintln!("logs are kept until the next start: {}", logs.display());

@@ -13,7 +13,7 @@ use crate::load::timeline::Timeline;
 use crate::load::timeout::Ended;
 use crate::load::timetable::LATE_MS;
 use crate::record::Convergence;
-use crate::record::latency::Latencies;
+use crate::record::latency::{Latencies, Quantiles};
 use crate::report::table::{Table, figure, grouped, often};
 use crate::target::cleanup::{CleanUp, NamespaceEnd};
 
@@ -247,26 +247,22 @@ pub fn latencies(times: &Convergence) -> Table {
         ("ready, since due", &times.ready_from_intended),
         ("ready, since sent", &times.ready_from_sent),
     ];
-    Table {
-        title: "Convergence, ms".into(),
-        header: ["", "objects", "P50", "P90", "P99", "max"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows: late
-            .into_iter()
-            .chain(spans)
-            .map(|(label, latencies)| latency_row(label, latencies))
-            .collect(),
-    }
-}
-
-fn latency_row(label: &str, latencies: &Latencies) -> Vec<String> {
-    let quantiles = latencies.quantiles();
-    let ms = quantiles.map_or([None; 4], |q| {
-        [q.p50_ms, q.p90_ms, q.p99_ms, q.max_ms].map(Some)
-    });
-    let counted = [label.to_owned(), grouped(latencies.count() as usize)];
-    counted.into_iter().chain(ms.map(figure)).collect()
+    let quantile = |latencies: &Latencies, of: fn(&Quantiles) -> f64| {
+        figure(latencies.quantiles().as_ref().map(of))
+    };
+    let rows: Vec<(&str, &Latencies)> = late.chain(spans).collect();
+    Table::of(
+        "Convergence, ms",
+        &rows,
+        &[
+            ("", &|(label, _)| (*label).to_owned()),
+            ("objects", &|(_, of)| grouped(of.count() as usize)),
+            ("P50", &|(_, of)| quantile(of, |q| q.p50_ms)),
+            ("P90", &|(_, of)| quantile(of, |q| q.p90_ms)),
+            ("P99", &|(_, of)| quantile(of, |q| q.p99_ms)),
+            ("max", &|(_, of)| quantile(of, |q| q.max_ms)),
+        ],
+    )
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ pub fn merge(mut records: Vec<RunRecord>) -> Result<Merged, String> {
             account: account(&records),
             times: times(&begun(&records), earliest),
             steps: steps(&records)?,
-            ended: ended(&records),
+            ended: Ended::of_all(records.iter().map(|record| record.ended)),
             operator: records.iter().find_map(|record| record.operator.clone()),
             own_peak_bytes: records.iter().filter_map(|it| it.own_peak_bytes).max(),
             first_sent_unix_ms: earliest,
@@ -119,12 +119,6 @@ fn runs(records: &[RunRecord]) -> String {
     }
     let runs: Vec<&str> = chosen.iter().map(|record| record.run.as_str()).collect();
     runs.join(", ")
-}
-
-fn ended(records: &[RunRecord]) -> Ended {
-    let mut ends = records.iter().map(|record| record.ended);
-    ends.find(|ended| *ended != Ended::Converged)
-        .unwrap_or(Ended::Converged)
 }
 
 fn account(records: &[RunRecord]) -> Account {
@@ -192,7 +186,6 @@ fn steps(records: &[RunRecord]) -> Result<Vec<StepRecord>, String> {
             .filter_map(|step| Some((step.first_sent_unix_ms, step.times.as_ref()?)))
             .collect();
         let earliest = begun.iter().map(|(at, _)| *at).min().unwrap_or(0);
-        let mut ends = all().map(|step| step.ended);
         merged.push(StepRecord {
             step: first.step.clone(),
             first_sent_unix_ms: earliest,
@@ -200,9 +193,7 @@ fn steps(records: &[RunRecord]) -> Result<Vec<StepRecord>, String> {
             took_s: all().filter_map(|step| step.took_s).reduce(f64::max),
             failure: all().find_map(|step| step.failure.clone()),
             operator: all().find_map(|step| step.operator),
-            ended: ends
-                .find(|ended| *ended != Ended::Converged)
-                .unwrap_or(Ended::Converged),
+            ended: Ended::of_all(all().map(|step| step.ended)),
         });
     }
     Ok(merged)

@@ -19,7 +19,7 @@ pub mod record;
 pub mod stand_ins;
 pub mod steps;
 
-use crate::cli::means;
+use crate::cli::{exit_code, means};
 use crate::target::cleanup;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -97,15 +97,11 @@ impl Loaded {
 }
 
 pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
-    let runtime = means::runtime()?;
-    runtime.block_on(load(args))
+    means::runtime()?.block_on(load(args))
 }
 
 async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
-    let workload = match &args.workload {
-        Some(name) => workload::find(name, None).map_err(|error| Usage(error.to_string()))?,
-        None => workload::default()?,
-    };
+    let workload = workload::named(args.workload.as_deref(), None).map_err(Usage::of)?;
     Objects::of(&workload, args.count as usize).check(args.max_objects)?;
     let target = Target::choose(&args.target).await?;
     if !args.dry_run {
@@ -129,18 +125,10 @@ async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
         pods: Pods::Unknown,
     };
     if load.args.dry_run {
-        return tokio::select! {
-            biased;
-            () = stop.requested() => Ok(ExitCode::from(130)),
-            tried = load.dry_run() => tried,
-        };
+        let tried = stop.or(load.dry_run()).await;
+        return tried.unwrap_or(Ok(ExitCode::from(130)));
     }
-    let prepared = tokio::select! {
-        biased;
-        () = stop.requested() => None,
-        prepared = load.prepare() => Some(prepared?),
-    };
-    if prepared != Some(true) {
+    if !stop.or(load.prepare()).await.unwrap_or(Ok(false))? {
         load.progress.say("nothing was created");
         return Ok(ExitCode::from(130));
     }
@@ -194,8 +182,7 @@ impl ClusterRun {
         }
         Ok(match record.ended {
             Ended::Stopped => ExitCode::from(130),
-            _ if record.is_sound() => ExitCode::SUCCESS,
-            _ => ExitCode::FAILURE,
+            _ => exit_code(record.is_sound()),
         })
     }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
 
 use crate::record::Spent;
-use crate::report::table::{Table, figure, often};
+use crate::report::table::{Table, figure, mb, often};
 use crate::spec::operator::OperatorName;
 use crate::target::cluster::Cluster;
 use crate::target::operator::memory::{Chosen, Reading, Source};
@@ -24,7 +24,6 @@ use crate::watch::log_tail::log_tail;
 
 /// Memory right after the last object is that of the burst.
 pub const IDLE: Duration = Duration::from_secs(15);
-const MB: f64 = 1e6;
 
 /// What was seen of an operator during a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -294,35 +293,22 @@ impl Watched {
 
     /// A row for each pod.
     pub fn table(&self) -> Table {
-        let header = [
-            "pod",
-            "before, MB",
-            "peak, MB",
-            "end, MB",
-            "limit, MB",
-            "CPU, s",
-            "restarts",
-        ];
-        let rows = self.pods.iter().map(|pod| {
-            let mb = |bytes: Option<f64>| figure(bytes.map(|bytes| bytes / MB));
-            vec![
-                pod.name.clone(),
-                mb(pod.before_bytes),
-                mb(pod.peak_bytes),
-                mb(pod.end_bytes),
-                mb(pod.limit_bytes),
-                figure(pod.cpu_s),
-                pod.restarts.to_string(),
-            ]
-        });
-        Table {
-            title: format!(
+        Table::of(
+            format!(
                 "{}: {}, {} samples",
                 self.operator, self.source, self.samples
             ),
-            header: header.map(str::to_owned).to_vec(),
-            rows: rows.collect(),
-        }
+            &self.pods,
+            &[
+                ("pod", &|pod| pod.name.clone()),
+                ("before, MB", &|pod| mb(pod.before_bytes)),
+                ("peak, MB", &|pod| mb(pod.peak_bytes)),
+                ("end, MB", &|pod| mb(pod.end_bytes)),
+                ("limit, MB", &|pod| mb(pod.limit_bytes)),
+                ("CPU, s", &|pod| figure(pod.cpu_s)),
+                ("restarts", &|pod| pod.restarts.to_string()),
+            ],
+        )
     }
 
     /// What else there is to say, a line each.
@@ -392,7 +378,7 @@ impl PodWatched {
             lines.push(format!(
                 "{name} was killed for memory {}; its limit is {} MB",
                 often(self.kills_for_memory),
-                figure(self.limit_bytes.map(|bytes| bytes / MB))
+                mb(self.limit_bytes)
             ));
         } else if let (true, Some(end)) = (self.restarts > 0, &self.last_end) {
             lines.push(format!(

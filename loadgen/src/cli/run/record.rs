@@ -13,15 +13,13 @@ use crate::cli::run::operator::Watched;
 use crate::cli::run::steps::StepRecord;
 use crate::load::timeline::Timeline;
 use crate::load::timeout::Ended;
-use crate::record::Convergence;
-use crate::report::table::{Table, figure};
+use crate::record::{Convergence, Spent};
+use crate::report::table::{Table, figure, mb};
 use crate::spec::rate::Rate;
 use crate::spec::shard::Shard;
 
 /// Changes with every field.
 pub const FORMAT: u32 = 3;
-
-const MB: f64 = 1e6;
 
 /// A run, or one shard of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -116,7 +114,7 @@ impl RunRecord {
         if let Some(bytes) = self.own_peak_bytes {
             add(&format!(
                 "loadgen itself needed up to {} MB",
-                figure(Some(bytes as f64 / MB))
+                mb(Some(bytes as f64))
             ));
         }
         text
@@ -124,20 +122,20 @@ impl RunRecord {
 
     /// What the operator needed for each step; `None` where it was not measured.
     fn operator_by_step(&self) -> Option<Table> {
-        let mb = |bytes: f64| figure(Some(bytes / MB));
         let steps = self.steps.iter();
-        let rows = steps.filter_map(|step| {
-            let spent = step.operator?;
-            let (before, after) = (mb(spent.before_bytes), mb(spent.after_bytes));
-            Some(vec![step.step.clone(), before, after, figure(spent.cpu_s)])
-        });
-        let rows: Vec<Vec<String>> = rows.collect();
-        let header = ["step", "before, MB", "after, MB", "CPU, s"];
-        (!rows.is_empty()).then(|| Table {
-            title: "The operator, by step".into(),
-            header: header.map(str::to_owned).to_vec(),
-            rows,
-        })
+        let steps = steps.filter_map(|step| Some((&step.step, step.operator?)));
+        let steps: Vec<(&String, Spent)> = steps.collect();
+        let table = Table::of(
+            "The operator, by step",
+            &steps,
+            &[
+                ("step", &|(name, _)| (*name).clone()),
+                ("before, MB", &|(_, spent)| mb(Some(spent.before_bytes))),
+                ("after, MB", &|(_, spent)| mb(Some(spent.after_bytes))),
+                ("CPU, s", &|(_, spent)| figure(spent.cpu_s)),
+            ],
+        );
+        (!steps.is_empty()).then_some(table)
     }
 }
 

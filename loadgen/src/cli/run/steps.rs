@@ -109,17 +109,12 @@ impl Host for OnCluster<'_> {
             // Another shard does it: this one has nothing to wait for.
             return Ok(Ended::Converged);
         };
-        let within = self
-            .load
-            .timeout(self.load.objects(), &Pace::Burst)
-            .deadline;
+        let within = self.load.patience();
         for _ in 0..times {
-            tokio::select! {
-                biased;
-                () = self.load.stop.requested() => return Ok(Ended::Stopped),
-                replaced = operator.replace_pods(within, &self.load.progress) => {
-                    replaced.map_err(|error| error.to_string())?;
-                }
+            let replaced = operator.replace_pods(within, &self.load.progress);
+            match self.load.stop.or(replaced).await {
+                None => return Ok(Ended::Stopped),
+                Some(replaced) => replaced.map_err(|error| error.to_string())?,
             }
         }
         Ok(Ended::Converged)
@@ -201,7 +196,7 @@ impl ClusterRun {
     /// A step does what nobody has permitted.
     pub(super) fn check_steps(&self) -> anyhow::Result<()> {
         let own_server = self.workload.needs_no_own_server();
-        own_server.map_err(|error| Usage(error.to_string()))?;
+        own_server.map_err(Usage::of)?;
         for (number, step) in self.workload.steps.iter().enumerate() {
             let (field, message) = match step {
                 Step::Scale { field, value, .. }
@@ -221,7 +216,7 @@ impl ClusterRun {
                 _ => continue,
             };
             let part = self.workload.source.part("steps", number);
-            return Err(Usage(part.error(field, message).to_string()).into());
+            return Err(Usage::of(part.error(field, message)).into());
         }
         Ok(())
     }

@@ -48,18 +48,19 @@ pub async fn admit(
     for subject in &plan.subjects {
         let found = if skip {
             Conformance::not_checked(subject.id(), "--skip-conformance")
-        } else if setting.conformance.is_some() && matches!(setting.source, Source::Existing(_)) {
+        } else if setting.conformance.is_some()
+            && matches!(setting.place.source, Source::Existing(_))
+        {
             let why =
                 "the scenario makes namespaces and objects that an existing cluster may not have";
             Conformance::not_checked(subject.id(), why)
         } else {
-            tokio::select! {
-                biased;
-                () = stop.requested() => return Ok(false),
-                found = check(setting, subject, step_deadline) => found,
+            match stop.or(check(setting, subject, step_deadline)).await {
+                Some(found) => found,
+                None => return Ok(false),
             }
         };
-        keep(&setting.evidence, &found)?;
+        keep(&setting.place.evidence, &found)?;
         all.push(found);
     }
     retain(plan, experiment, setting, &all);
@@ -101,13 +102,13 @@ pub async fn check(setting: &Setting, subject: &Subject, step_deadline: Duration
         Err(seen) => {
             let failed = Err(failure(&id, "its CRDs", seen));
             steps.push(StepRecord::new(START, started, failed));
-            return judge(&setting.progress, subject, steps);
+            return judge(&setting.place.progress, subject, steps);
         }
     };
     if let Err(seen) = scenario.knows(&subject.deviates) {
         let failed = Err(failure(&id, "rules of the scenario", seen));
         steps.push(StepRecord::new(START, started, failed));
-        return judge(&setting.progress, subject, steps);
+        return judge(&setting.place.progress, subject, steps);
     }
     if !definition::have(&definitions, &scenario.resource) {
         let why = format!(
@@ -117,16 +118,11 @@ pub async fn check(setting: &Setting, subject: &Subject, step_deadline: Duration
         return Conformance::not_checked(id, &why);
     }
     setting
+        .place
         .progress
         .step(&format!("{id}: conformance: {START}"));
     // A run without objects: the scenario makes its own.
-    let cell = Cell {
-        subject: subject.id(),
-        objects: 0,
-        repeat: 1,
-        kind: Kind::Memory,
-        per_s: None,
-    };
+    let cell = Cell::first(subject.id(), Kind::Memory, 0);
     let stem = format!("{}-conformance", id.replace('/', "-"));
     let session = Session::start(setting, subject, &cell, &stem, &[], None);
     let (mut checked, ready) = match session.await {
@@ -156,7 +152,7 @@ pub async fn check(setting: &Setting, subject: &Subject, step_deadline: Duration
             continue;
         }
         let what = format!("{id}: conformance: {}", step.name);
-        setting.progress.step(&what);
+        setting.place.progress.step(&what);
         let started = Instant::now();
         let outcome = steps::run(step, on).await;
         steps.push(StepRecord::new(&step.name, started, outcome));
@@ -164,7 +160,7 @@ pub async fn check(setting: &Setting, subject: &Subject, step_deadline: Duration
     if let Some(on) = checked {
         on.session.teardown().await;
     }
-    judge(&setting.progress, subject, steps)
+    judge(&setting.place.progress, subject, steps)
 }
 
 fn judge(progress: &Progress, subject: &Subject, steps: Vec<StepRecord>) -> Conformance {

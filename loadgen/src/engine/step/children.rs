@@ -10,7 +10,6 @@ use futures::StreamExt;
 
 use crate::engine::load::Load;
 use crate::engine::session::Reason;
-use crate::load::timetable::Pace;
 use crate::spec::workload::Scenario;
 use crate::target::cluster::{CONNECTIONS, Cluster, Error, Meta};
 
@@ -36,7 +35,7 @@ type Families = HashMap<(usize, String), usize>;
 /// One line: there is none, one cannot be deleted, or they do not come back in time.
 pub async fn replace(load: &Load) -> Result<(), Reason> {
     let (cluster, scenario) = (&load.cluster, load.scenario.as_ref());
-    let timeout = load.timeout(load.objects(), &Pace::Burst);
+    let within = load.patience();
     let before = owned(cluster, scenario).await.map_err(|e| e.words())?;
     if before.is_empty() {
         return Err("no object owns a child; is its operator running?".into());
@@ -70,10 +69,10 @@ pub async fn replace(load: &Load) -> Result<(), Reason> {
         if new >= total && all_new {
             return Ok(());
         }
-        if started.elapsed() > timeout.deadline {
+        if started.elapsed() > within {
             return Err(format!(
                 "{new} of {total} children were made anew within {} s (--deadline-s)",
-                timeout.deadline.as_secs()
+                within.as_secs()
             ));
         }
         tokio::time::sleep(POLL).await;

@@ -102,7 +102,7 @@ fn judge_generator(session: &mut Session<'_>, cores_used: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::convergence::Timetable;
+    use crate::record::Arrival;
     use crate::record::samples::Sample;
     use crate::target::cluster::CONNECTIONS;
 
@@ -125,7 +125,7 @@ mod tests {
             }
         };
         let samples: Vec<Sample> = (0..500).map(sample).collect();
-        convergence(&samples, Timetable::AtRate)
+        convergence(&samples, Arrival::AtRate)
     }
 
     #[test]

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use crate::engine::cpu_trace::CpuTrace;
 use crate::engine::session::{Reason, Session};
 use crate::engine::step::on_objects;
-use crate::load::timetable::Pace;
 use crate::record::Deletion;
 use crate::spec::step::Step;
 use crate::spec::workload::{ChildKind, FoundBy, Scenario};
@@ -23,10 +22,7 @@ pub async fn run(session: &mut Session<'_>, step: &Step) -> Result<(), Reason> {
     let started = Instant::now();
     let mut trace = CpuTrace::new(session.cpu_sample());
     on_objects(session, step).await?;
-    let within = session
-        .load
-        .timeout(session.cell.objects, &Pace::Burst)
-        .deadline;
+    let within = session.load.patience();
     session.load.say("waiting until their children are gone");
     while !children_gone(session).await? {
         session.check_alive()?;

@@ -163,9 +163,8 @@ pub async fn run<H: Host>(host: &mut H, step: &Step) -> Stepped {
 }
 
 async fn stoppable(load: &Load, work: impl Future<Output = Result<(), Reason>>) -> Stepped {
-    tokio::select! {
-        biased;
-        () = load.stop.requested() => Ok(Ended::Stopped),
-        done = work => done.map(|()| Ended::Converged),
+    match load.stop.or(work).await {
+        None => Ok(Ended::Stopped),
+        Some(done) => done.map(|()| Ended::Converged),
     }
 }

@@ -9,7 +9,6 @@ use crate::engine::ready::Started;
 use crate::engine::server_counters::ServerCounters;
 use crate::engine::session::{Reason, Session};
 use crate::engine::step::settle::settle;
-use crate::load::timetable::Pace;
 use crate::record::Restart;
 use crate::spec::step::Quiet;
 use crate::watch::settle::Rule;
@@ -39,10 +38,7 @@ pub async fn once(session: &mut Session<'_>) -> Result<Started, Reason> {
 
 async fn start(session: &mut Session<'_>) -> Result<Started, Reason> {
     session.start_subject().await?;
-    let within = session
-        .load
-        .timeout(session.cell.objects, &Pace::Burst)
-        .deadline;
+    let within = session.load.patience();
     ready::started(session, within).await
 }
 

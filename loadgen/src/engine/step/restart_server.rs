@@ -8,7 +8,6 @@ use std::time::Instant;
 use crate::engine::ready;
 use crate::engine::session::{Reason, Session};
 use crate::engine::step::settle::settle;
-use crate::load::timetable::Pace;
 use crate::record::ServerRestart;
 use crate::spec::step::{Quiet, Step};
 use crate::watch::settle::Rule;
@@ -45,10 +44,7 @@ async fn restart(
     session.server.restart().await?;
     let back_s = began.elapsed().as_secs_f64();
     ready::offer_canary(session).await?;
-    let within = session
-        .load
-        .timeout(session.cell.objects, &Pace::Burst)
-        .deadline;
+    let within = session.load.patience();
     ready::started(session, within).await?;
     let working_s = began.elapsed().as_secs_f64();
     if let Some(quiet) = quiet {

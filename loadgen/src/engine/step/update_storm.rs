@@ -36,7 +36,7 @@ pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
         behind.push(furthest_behind(session));
     }
     let (ended, seconds) = (Instant::now(), started.elapsed().as_secs_f64());
-    let within = session.load.timeout(objects, &Pace::Burst).deadline;
+    let within = session.load.patience();
     let caught_up_ms = caught_up(session, ended, within).await?;
     let offered = ROUNDS * objects as u64;
     if updates < offered {

@@ -10,8 +10,9 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
-use crate::metric::convergence::{Timetable, convergence};
+use crate::metric::convergence::convergence;
 use crate::plan::cell::Kind;
+use crate::record::Arrival;
 use crate::record::Run;
 use crate::record::evidence::{Error, Evidence};
 use crate::record::samples::Samples;
@@ -93,8 +94,8 @@ fn unpacked(packed: &[u8]) -> Result<Samples, String> {
 fn follows(run: &Run, samples: &Samples) -> Option<Option<String>> {
     let recorded = run.convergence.as_ref()?;
     let offer = match run.cell.kind {
-        Kind::Rate => Timetable::AtRate,
-        _ => Timetable::AtOnce,
+        Kind::Rate => Arrival::AtRate,
+        _ => Arrival::AtOnce,
     };
     let creation = samples.waves.first().map_or(&[][..], Vec::as_slice);
     let computed = convergence(creation, offer);

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::cli::run::merged::*;
-use crate::metric::convergence::{Timetable, convergence};
+use crate::metric::convergence::convergence;
+use crate::record::Arrival;
 use crate::record::samples::Sample;
 use crate::spec::rate::Rate;
 use crate::spec::shard::Shard;
@@ -51,7 +52,7 @@ fn shard_of(shard: Shard, count: u32, began_ms: u64, ready_after_ms: &[u64]) -> 
             }),
             ..Account::default()
         },
-        times: convergence(&samples, Timetable::AtOnce),
+        times: convergence(&samples, Arrival::AtOnce),
         ended: Ended::Converged,
         steps: Vec::new(),
         operator: None,

@@ -19,7 +19,7 @@ fn pod(restarts: u64) -> Pod {
 
 fn reading(mb: f64, cpu_s: f64) -> Option<Reading> {
     Some(Reading {
-        bytes: mb * MB,
+        bytes: mb * 1e6,
         cpu_s: Some(cpu_s),
     })
 }
