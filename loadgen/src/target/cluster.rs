@@ -87,10 +87,7 @@ impl Cluster {
     /// `Request` or `Silent`.
     pub async fn serves(&self, resource: &Resource) -> Result<bool, Error> {
         let path = format!("{}?limit=1", resource.path());
-        match self.get::<IgnoredAny>(&path).await {
-            Err(error) if error.code() == Some(404) => Ok(false),
-            other => other.map(|_| true),
-        }
+        Ok(self.find::<IgnoredAny>(&path).await?.is_some())
     }
 
     /// `gitVersion` of the server.
@@ -355,6 +352,17 @@ impl Cluster {
     /// As for [`Self::ask`].
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         self.ask(Method::GET, path, None, vec![]).await
+    }
+
+    /// The same; `None` where nothing is there.
+    ///
+    /// # Errors
+    /// As for [`Self::ask`].
+    pub async fn find<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, Error> {
+        match self.get(path).await {
+            Err(error) if error.code() == Some(404) => Ok(None),
+            found => found.map(Some),
+        }
     }
 
     /// One request with a deadline, its answer decoded.

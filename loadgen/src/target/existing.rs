@@ -156,14 +156,11 @@ impl Existing {
 
 async fn has_kind(cluster: &Cluster, resource: &Resource, order: &Order<'_>) -> Result<(), Error> {
     let path = format!("{}?limit=1", resource.path_everywhere());
-    let listed = cluster.get::<serde::de::IgnoredAny>(&path);
-    match listed.await {
-        Err(error) if error.code() == Some(404) => Err(Error::NoCrd {
-            name: resource.full_name(),
-            way: way(order),
-        }),
-        listed => Ok(listed.map(drop)?),
-    }
+    let listed = cluster.find::<serde::de::IgnoredAny>(&path).await?;
+    listed.map(drop).ok_or_else(|| Error::NoCrd {
+        name: resource.full_name(),
+        way: way(order),
+    })
 }
 
 /// How its owner installs a CRD. Those of a workload were written for this run only, and go with it.

@@ -56,12 +56,8 @@ pub async fn resources(
         let version = fixture.api_version.as_str();
         if !known.contains_key(version) {
             let path = root(version);
-            let asked = cluster.get::<Kinds>(&path);
-            let kinds = match asked.await {
-                Err(error) if error.code() == Some(404) => Vec::new(),
-                asked => asked?.resources,
-            };
-            known.insert(version, kinds);
+            let kinds = cluster.find::<Kinds>(&path).await?;
+            known.insert(version, kinds.map_or(Vec::new(), |kinds| kinds.resources));
         }
         let mut kinds = known.get(version).into_iter().flatten();
         // A subresource has the kind of its object, or another one.

@@ -186,11 +186,8 @@ impl Checked<'_> {
     /// The object; `None` where it does not exist.
     pub async fn get(&self, kind: &str, name: &str) -> Result<Option<Value>, Failure> {
         let path = format!("{}/{name}", self.path(kind));
-        match self.cluster().get::<Value>(&path).await {
-            Ok(object) => Ok(Some(object)),
-            Err(error) if error.code() == Some(404) => Ok(None),
-            Err(error) => Err(failure(&self.called(kind, name), "an answer", error)),
-        }
+        let found = self.cluster().find(&path).await;
+        found.map_err(|error| failure(&self.called(kind, name), "an answer", error))
     }
 
     /// Waits until the object meets an expectation, and returns it.

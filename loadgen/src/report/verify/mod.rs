@@ -21,11 +21,14 @@ use std::fs;
 use std::path::Path;
 
 use crate::metric::foreign_cost::FOREIGN_COST;
+use crate::record::Run;
 use crate::record::evidence::origin::{ORIGIN, Origin};
 use crate::record::evidence::sums::Difference;
 use crate::record::evidence::{EXPERIMENT, Error, Evidence};
 use crate::report::validate;
 use crate::report::verify::other_schema::OtherSchema;
+use crate::report::verify::raw::SAMPLES;
+use crate::report::verify::series::SERIES;
 
 /// What is wrong in one file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,10 +98,10 @@ pub fn verify(evidence: &Evidence) -> Result<Findings, validate::Error> {
         let experiment = validate::read(evidence, EXPERIMENT)?;
         found.add(plan::problems(evidence, &experiment, &files)?);
     }
-    let raw = raw::check(evidence, &files, &changed)?;
-    found.recomputed = raw.recomputed;
-    found.add(raw.problems);
-    found.add(series::problems(evidence, &files, &changed)?);
+    let (problems, recomputed) = SAMPLES.check(evidence, &files, &changed);
+    found.recomputed = recomputed;
+    found.add(problems);
+    found.add(SERIES.check(evidence, &files, &changed).0);
     // Whatever says more than "it changed" comes first: one line for each file.
     let derived = |problem: &Problem| figures::is_derived(&problem.file);
     let (of_derived, of_raw): (Vec<_>, Vec<_>) = changed.into_iter().partition(derived);
@@ -123,6 +126,64 @@ fn by_hash(evidence: &Evidence) -> Result<Findings, Error> {
         problems: hashes.differences.into_iter().map(Problem::from).collect(),
         ..Findings::default()
     })
+}
+
+/// Packed files that lie beside the records of runs.
+pub struct Beside<T> {
+    folder: &'static str,
+    parse: fn(&str) -> Result<T, String>,
+    /// `None` where there is nothing to compare with the record; within, what differs.
+    judge: fn(&Run, &T) -> Option<Option<String>>,
+    /// What is said where the file is known to have changed, of the record and what differs.
+    changed: fn(&str, &str) -> String,
+}
+
+impl<T> Beside<T> {
+    /// Every run that has such a file, and how many of them follow from it. Where the file is known to have `changed`, the
+    /// problem is that file's.
+    fn check(
+        &self,
+        evidence: &Evidence,
+        files: &BTreeSet<String>,
+        changed: &[Problem],
+    ) -> (Vec<Problem>, usize) {
+        let (mut problems, mut follow) = (Vec::new(), 0);
+        let mut say = |file: &String, what| {
+            problems.push(Problem {
+                file: file.clone(),
+                what,
+            })
+        };
+        for name in files {
+            let stem = name.strip_prefix(self.folder);
+            let stem = stem.and_then(|name| name.strip_prefix('/')?.strip_suffix(".tsv.gz"));
+            let Some(stem) = stem else {
+                continue;
+            };
+            let read = evidence.read_gzip(name).map_err(|error| error.to_string());
+            let own = match read.and_then(|text| (self.parse)(&text)) {
+                Ok(own) => own,
+                Err(what) => {
+                    say(name, what);
+                    continue;
+                }
+            };
+            let record = format!("runs/{stem}.json");
+            let run = files
+                .contains(&record)
+                .then(|| validate::read::<Run>(evidence, &record));
+            let run = run.and_then(Result::ok);
+            match run.and_then(|run| (self.judge)(&run, &own)) {
+                None => {}
+                Some(None) => follow += 1,
+                Some(Some(what)) if changed.iter().any(|problem| problem.file == *name) => {
+                    say(name, format!("changed; {}", (self.changed)(&record, &what)));
+                }
+                Some(Some(what)) => say(&record, format!("does not follow from {name}: {what}")),
+            }
+        }
+        (problems, follow)
+    }
 }
 
 impl Findings {

@@ -4,91 +4,21 @@
 //! the code that computed them first, and must be the same to the last digit. Cannot know: a sample
 //! that changed together with the record; figures that no samples go with, such as CPU and requests.
 
-use std::collections::BTreeSet;
-use std::io::Read;
-
-use flate2::read::GzDecoder;
 use serde_json::Value;
 
 use crate::metric::convergence::convergence;
 use crate::plan::cell::Kind;
-use crate::record::Arrival;
-use crate::record::Run;
-use crate::record::evidence::{Error, Evidence};
 use crate::record::samples::Samples;
-use crate::report::validate;
-use crate::report::verify::{Problem, content, difference};
+use crate::record::{Arrival, Run};
+use crate::report::verify::{Beside, difference};
 
-pub struct Checked {
-    pub problems: Vec<Problem>,
-    /// Runs that follow from their samples.
-    pub recomputed: usize,
-}
-
-/// Every run that has samples; what is missing is a matter of the plan. Where one of the two is known
-/// to have `changed`, the problem is that file's.
-///
-/// # Errors
-/// A file cannot be read at all.
-pub fn check(
-    evidence: &Evidence,
-    files: &BTreeSet<String>,
-    changed: &[Problem],
-) -> Result<Checked, Error> {
-    let mut checked = Checked {
-        problems: Vec::new(),
-        recomputed: 0,
-    };
-    for name in files {
-        let Some(stem) = name
-            .strip_prefix("samples/")
-            .and_then(|name| name.strip_suffix(".tsv.gz"))
-        else {
-            continue;
-        };
-        let record = format!("runs/{stem}.json");
-        let run = match files.contains(&record) {
-            true => validate::read::<Run>(evidence, &record).ok(),
-            false => None,
-        };
-        let samples = match unpacked(&content(evidence, name)?) {
-            Ok(samples) => samples,
-            Err(what) => {
-                checked.problems.push(Problem {
-                    file: name.clone(),
-                    what,
-                });
-                continue;
-            }
-        };
-        match run.and_then(|run| follows(&run, &samples)) {
-            None => {}
-            Some(None) => checked.recomputed += 1,
-            Some(Some(difference)) => {
-                let is_changed = |file: &String| changed.iter().any(|p| p.file == *file);
-                checked.problems.push(match is_changed(name) {
-                    true => Problem {
-                        file: name.clone(),
-                        what: format!("changed; {record} has convergence.{difference}"),
-                    },
-                    false => Problem {
-                        file: record,
-                        what: format!("does not follow from {name}: convergence.{difference}"),
-                    },
-                });
-            }
-        }
-    }
-    Ok(checked)
-}
-
-fn unpacked(packed: &[u8]) -> Result<Samples, String> {
-    let mut text = String::new();
-    GzDecoder::new(packed)
-        .read_to_string(&mut text)
-        .map_err(|error| format!("cannot be unpacked: {error}"))?;
-    Samples::parse(&text).map_err(|error| error.to_string())
-}
+/// What is missing is a matter of the plan.
+pub const SAMPLES: Beside<Samples> = Beside {
+    folder: "samples",
+    parse: |text| Samples::parse(text).map_err(|error| error.to_string()),
+    judge: follows,
+    changed: |record, what| format!("{record} has {what}"),
+};
 
 /// `None` where there is nothing to compare; within, what differs.
 fn follows(run: &Run, samples: &Samples) -> Option<Option<String>> {
@@ -105,5 +35,6 @@ fn follows(run: &Run, samples: &Samples) -> Option<Option<String>> {
     };
     let computed = read_back(serde_json::to_string(&computed))?;
     let recorded = read_back(serde_json::to_string(recorded))?;
-    Some(difference::of_json(&computed, &recorded))
+    let differs = difference::of_json(&computed, &recorded);
+    Some(differs.map(|what| format!("convergence.{what}")))
 }

@@ -3,13 +3,9 @@
 //! Guarantees: no sample of converging, and of settling until the idle window, is above the recorded peak
 //! by more than a tolerance. Cannot know: samples that are too low, and those of other steps.
 
-use std::collections::BTreeSet;
-
 use crate::record::Run;
-use crate::record::evidence::{Error, Evidence};
 use crate::record::series::Series;
-use crate::report::validate;
-use crate::report::verify::Problem;
+use crate::report::verify::Beside;
 
 /// Steps by their names in the record.
 const CREATED: &str = "create";
@@ -19,53 +15,12 @@ const SETTLED: &str = "settle";
 /// this much, and by a hundredth.
 const TOLERANCE_BYTES: u64 = 1_000_000;
 
-/// Every run that has a series. Where the series is known to have `changed`, the problem is that file's.
-///
-/// # Errors
-/// A file cannot be read at all.
-pub fn problems(
-    evidence: &Evidence,
-    files: &BTreeSet<String>,
-    changed: &[Problem],
-) -> Result<Vec<Problem>, Error> {
-    let mut found = Vec::new();
-    for name in files {
-        let stem = name.strip_prefix("series/");
-        let Some(stem) = stem.and_then(|name| name.strip_suffix(".tsv.gz")) else {
-            continue;
-        };
-        let read = evidence.read_gzip(name).map_err(|error| error.to_string());
-        let read = read.and_then(|text| Series::parse(&text).map_err(|error| error.to_string()));
-        let series = match read {
-            Ok(series) => series,
-            Err(what) => {
-                let file = name.clone();
-                found.push(Problem { file, what });
-                continue;
-            }
-        };
-        let record = format!("runs/{stem}.json");
-        if !files.contains(&record) {
-            continue;
-        }
-        let run = validate::read::<Run>(evidence, &record).ok();
-        let Some(what) = run.and_then(|run| above_peak(&run, &series)) else {
-            continue;
-        };
-        let is_changed = |file: &String| changed.iter().any(|problem| problem.file == *file);
-        found.push(match is_changed(name) {
-            true => Problem {
-                file: name.clone(),
-                what: format!("changed; {what} of {record}"),
-            },
-            false => Problem {
-                file: record,
-                what: format!("does not follow from {name}: {what}"),
-            },
-        });
-    }
-    Ok(found)
-}
+pub const SERIES: Beside<Series> = Beside {
+    folder: "series",
+    parse: |text| Series::parse(text).map_err(|error| error.to_string()),
+    judge: |run, series| Some(above_peak(run, series)),
+    changed: |record, what| format!("{what} of {record}"),
+};
 
 /// The first sample that is above the peak that covers it.
 fn above_peak(run: &Run, series: &Series) -> Option<String> {

@@ -34,11 +34,10 @@ pub enum Error {
 /// See [`Error`].
 pub async fn remove(cluster: &Cluster, name: &str, resources: &[Resource]) -> Result<(), Error> {
     let namespace = format!("/api/v1/namespaces/{name}");
-    let get = || cluster.get::<serde_json::Value>(&namespace);
-    match get().await {
-        Err(error) if error.code() == Some(404) => return Ok(()),
-        Ok(found) if found["metadata"]["labels"][RUN_LABEL].is_null() => return Ok(()),
-        found => drop(found?),
+    let find = || cluster.find::<serde_json::Value>(&namespace);
+    let found = find().await?.unwrap_or_default();
+    if found["metadata"]["labels"][RUN_LABEL].is_null() {
+        return Ok(());
     }
     let deleted = cluster.ask::<serde::de::IgnoredAny>(Method::DELETE, &namespace, None, vec![]);
     match deleted.await {
@@ -51,9 +50,8 @@ pub async fn remove(cluster: &Cluster, name: &str, resources: &[Resource]) -> Re
         for resource in resources {
             remove_finalizers(cluster, resource).await?;
         }
-        match get().await {
-            Err(error) if error.code() == Some(404) => return Ok(()),
-            found => drop(found?),
+        if find().await?.is_none() {
+            return Ok(());
         }
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
