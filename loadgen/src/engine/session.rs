@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::task::AbortHandle;
+use tokio::task::JoinSet;
 
 use crate::engine::bystanders;
 use crate::engine::convergence::convergence;
@@ -47,6 +47,7 @@ use crate::watch::metrics_text::changes;
 const NEVER_MS: u64 = u32::MAX as u64;
 
 /// A run's outcome: the record, and one line per object and wave.
+#[derive(Default)]
 pub struct Outcome {
     pub run: Run,
     pub samples: Option<String>,
@@ -85,17 +86,8 @@ pub struct Session<'a> {
     log: PathBuf,
     /// Held while this run works: only one run does at a time.
     turn: Option<OwnedSemaphorePermit>,
-    _observers: Vec<AbortOnDrop>,
-    _stand_ins: Vec<AbortOnDrop>,
-}
-
-/// A task that ends with this.
-pub struct AbortOnDrop(pub AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+    _observing: JoinSet<()>,
+    _standing_in: JoinSet<()>,
 }
 
 /// What API servers and their clients say of a kind that is not served.
@@ -126,9 +118,7 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32
         run.machine = setting.place.run_machine.clone();
         return Outcome {
             run,
-            samples: None,
-            series: None,
-            metrics: None,
+            ..Outcome::default()
         };
     }
     let (mut samples, mut series, mut metrics) = (None, None, None);
@@ -253,14 +243,10 @@ impl<'a> Session<'a> {
             .await
             .map_err(|e| format!("fixtures: {e}"))?;
         bystanders::create(&load, foreign, &Pace::Burst).await?;
-        let stand_ins = scenario.stand_in.iter().map(|stand_in| {
-            let agent = Agent::of(cluster.clone(), stand_in.clone(), &resource.namespace);
-            AbortOnDrop(tokio::spawn(agent.run()).abort_handle())
-        });
         // On a cluster of somebody's, nodes say it.
-        let stand_ins = match setting.place.source {
-            Source::Existing(_) => Vec::new(),
-            _ => stand_ins.collect(),
+        let standing_in = match setting.place.source {
+            Source::Existing(_) => JoinSet::new(),
+            _ => Agent::all(&cluster, &scenario),
         };
         let canary = scenario.object(CANARY, 0, setting.seed);
         let canary = canary.map_err(|e| format!("canary: {e}"))?;
@@ -274,12 +260,8 @@ impl<'a> Session<'a> {
             .timeline()
             .canary
             .acknowledge(now_ns, canary.metadata.generation);
-        let observers = Observer::all(&cluster, &scenario, &subject.convergence, &journal)?;
-        let observers = observers
-            .into_iter()
-            .map(|observer| AbortOnDrop(tokio::spawn(observer.run()).abort_handle()));
-        let observers: Vec<AbortOnDrop> = observers.collect();
-        load.watches_are_open(observers.len()).await?;
+        let observing = Observer::all(&cluster, &scenario, &subject.convergence, &journal)?;
+        load.watches_are_open(observing.len()).await?;
 
         let ports = free_ports()?;
         let places = Places {
@@ -312,8 +294,8 @@ impl<'a> Session<'a> {
             places,
             log,
             turn,
-            _observers: observers,
-            _stand_ins: stand_ins,
+            _observing: observing,
+            _standing_in: standing_in,
         })
     }
 

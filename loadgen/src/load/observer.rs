@@ -13,6 +13,7 @@ use kube::core::WatchEvent;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::task::JoinSet;
 
 use crate::load::journal::Journal;
 use crate::load::object::Observation;
@@ -115,7 +116,7 @@ pub struct Observer {
 const EXPIRED: u16 = 410;
 
 impl Observer {
-    /// One for each kind of a scenario; `convergence` is that of the first kind.
+    /// One for each kind of a scenario, at work until the set is dropped; `convergence` is that of the first kind.
     ///
     /// # Errors
     /// A condition is no CEL.
@@ -124,10 +125,11 @@ impl Observer {
         scenario: &Arc<Scenario>,
         convergence: &Convergence,
         journal: &Arc<Journal>,
-    ) -> Result<Vec<Self>, String> {
-        let parts = scenario.parts().enumerate().map(|(part, of)| {
+    ) -> Result<JoinSet<()>, String> {
+        let mut observing = JoinSet::new();
+        for (part, of) in scenario.parts().enumerate() {
             let convergence = of.converged_by(convergence);
-            Ok(Self {
+            let observer = Self {
                 cluster: cluster.clone(),
                 scenario: scenario.clone(),
                 part,
@@ -135,13 +137,14 @@ impl Observer {
                 convergence: convergence.clone(),
                 reading: Reading::of(convergence)?,
                 journal: journal.clone(),
-            })
-        });
-        parts.collect()
+            };
+            observing.spawn(observer.run());
+        }
+        Ok(observing)
     }
 
     /// Never returns; every interruption is counted and waited out.
-    pub async fn run(self) {
+    async fn run(self) {
         match self.reading.needs_whole_objects() {
             true => self.follow::<WholeObject>().await,
             false => self.follow::<PartialObject>().await,

@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::spec::workload::StandIn;
+use crate::spec::workload::{Scenario, StandIn};
 use crate::target::cluster::{Cluster, Error};
 
 /// Patches in flight at once; those that wait for their delay are not among them.
@@ -52,18 +52,23 @@ struct Meta {
 type Told = HashMap<String, i64>;
 
 impl Agent {
-    /// For the children of objects in a namespace.
-    pub fn of(cluster: Cluster, stand_in: StandIn, namespace: &str) -> Self {
-        Self {
-            cluster,
-            stand_in,
-            namespace: namespace.to_owned(),
-            permits: Arc::new(Semaphore::new(CONNECTIONS)),
+    /// One for each kind of children that a scenario has somebody stand in for, at work until the set is dropped.
+    pub fn all(cluster: &Cluster, scenario: &Scenario) -> JoinSet<()> {
+        let mut standing_in = JoinSet::new();
+        for stand_in in &scenario.stand_in {
+            let agent = Self {
+                cluster: cluster.clone(),
+                stand_in: stand_in.clone(),
+                namespace: scenario.resource.namespace.clone(),
+                permits: Arc::new(Semaphore::new(CONNECTIONS)),
+            };
+            standing_in.spawn(agent.run());
         }
+        standing_in
     }
 
     /// Never returns.
-    pub async fn run(self) {
+    async fn run(self) {
         let mut told = Told::new();
         loop {
             if let Err(error) = self.follow(&mut told).await {

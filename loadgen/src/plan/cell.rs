@@ -3,13 +3,14 @@
 //! Guarantees: every cell once; the subjects of one size and repeat follow one another, in an
 //! order drawn from the seed. Leaves to others: the runs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rng::SplitMix64;
 
 /// One run: a subject at a size, measured once.
 #[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 pub struct Cell {
     /// `name/variant`.
@@ -24,11 +25,12 @@ pub struct Cell {
 
 /// What a cell is measured for.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// All objects at once, with nothing else at work on the machine: for times and CPU.
+    #[default]
     Drain,
     /// A second drain of a subject: what differs between the two is noise.
     DrainAa,

@@ -157,7 +157,7 @@ pub struct Image {
 }
 
 /// `runs/<cell>.json`, written as the run ends.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     pub schema: u32,
     pub cell: Cell,
@@ -285,37 +285,7 @@ impl Run {
             cell: cell.clone(),
             attempt: 1,
             started_at: now_rfc3339(),
-            wall_s: 0.0,
-            machine: RunMachine::default(),
-            machine_use: None,
-            steps: vec![],
-            kubernetes_version: None,
-            failure: None,
-            invalid_because: vec![],
-            warnings: vec![],
-            spawn_to_canary_ms: None,
-            memory: PhaseMemory::default(),
-            converge_cpu_s: None,
-            restarts: vec![],
-            server_restart: None,
-            idle: None,
-            convergence: None,
-            soak: None,
-            fault_response: None,
-            update_storm: None,
-            reconcile: None,
-            requests: None,
-            write_spans: None,
-            gc_pauses: None,
-            api_server_cpu_s: None,
-            until_quiet: None,
-            controllers_cpu_s: None,
-            deletion: None,
-            datastore: None,
-            generator_cpu_s: None,
-            bystanders: vec![],
-            without_bystanders: None,
-            changed_bystanders: None,
+            ..Self::default()
         }
     }
 }

@@ -26,7 +26,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use tokio::task::JoinSet;
 
 use crate::cli::command_line;
 use crate::cli::run::account::{Account, Removal};
@@ -297,13 +296,8 @@ impl ClusterRun {
     /// Creates the objects, and does the steps of the workload.
     async fn offered(&self, journal: &Arc<Journal>) -> anyhow::Result<Loaded> {
         let convergence_of = &self.workload.convergence;
-        let observers = Observer::all(&self.cluster, &self.scenario, convergence_of, journal);
-        let observers = observers.map_err(anyhow::Error::msg)?;
-        let watches = observers.len();
-        let mut observing = JoinSet::new();
-        for observer in observers {
-            observing.spawn(observer.run());
-        }
+        let observing = Observer::all(&self.cluster, &self.scenario, convergence_of, journal);
+        let observing = observing.map_err(anyhow::Error::msg)?;
         // Nothing is kept of a wave but its record, however many there are.
         journal.timeline().forgets_ended = true;
         let mut host = OnCluster {
@@ -311,7 +305,7 @@ impl ClusterRun {
             load: self.load(journal),
             hinted: false,
         };
-        let open = host.load.watches_are_open(watches).await;
+        let open = host.load.watches_are_open(observing.len()).await;
         open.map_err(anyhow::Error::msg)?;
         let pace = self.pace();
         let created = objects::create(&mut host, 0..self.objects(), pace.clone()).await;

@@ -12,15 +12,10 @@ use crate::spec::workload::StandIn;
 impl ClusterRun {
     /// Until it is dropped. An operator may need them while its objects are removed.
     pub(super) fn stand_in(&self) -> JoinSet<()> {
-        let mut standing_in = JoinSet::new();
-        if self.target.local {
-            let namespace = &self.scenario.resource.namespace;
-            for stand_in in &self.scenario.stand_in {
-                let agent = Agent::of(self.cluster.clone(), stand_in.clone(), namespace);
-                standing_in.spawn(agent.run());
-            }
+        match self.target.local {
+            true => Agent::all(&self.cluster, &self.scenario),
+            false => JoinSet::new(),
         }
-        standing_in
     }
 
     /// Whether somebody does; `None` where the workload needs nobody.
