@@ -20,6 +20,7 @@ use crate::record::evidence::Evidence;
 use crate::record::summary::{Subject, Summary};
 use crate::report::change::{METHOD, figure_name, markdown, tables};
 use crate::report::{SUMMARY, validate};
+use crate::spec::toml_line;
 
 #[derive(Args, Clone, Debug)]
 pub struct CompareArgs {
@@ -198,12 +199,7 @@ fn read_limits(path: &Path) -> anyhow::Result<Vec<(String, f64)>> {
     let place = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|e| Usage(format!("cannot read limits file {place}: {e}")))?;
-    let file: LimitsFile = toml::from_str(&text).map_err(|e| {
-        Usage(format!(
-            "{place}: {}",
-            e.to_string().trim().replace('\n', " ")
-        ))
-    })?;
+    let file: LimitsFile = toml_line::parse(&place.to_string(), &text).map_err(Usage::of)?;
     for (metric, percent) in &file.max_increase_percent {
         checked(metric, *percent).map_err(|problem| Usage(format!("{place}: {problem}")))?;
     }

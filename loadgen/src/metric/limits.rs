@@ -10,7 +10,9 @@ use toml::Spanned;
 use crate::metric;
 use crate::metric::Metric;
 use crate::plan::cell::Kind;
-use crate::spec::toml_line::{line_of, line_of_error};
+use crate::spec::toml_line;
+use crate::spec::toml_line::line_of;
+use crate::spec::workload::Error;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
@@ -55,14 +57,6 @@ pub struct Basis {
     pub margin: f64,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("{place}: {message}")]
-    At { place: String, message: String },
-    #[error("{file}: no [[limit]] in it, so nothing would be judged")]
-    Nothing { file: String },
-}
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -89,21 +83,17 @@ struct Written {
 
 impl Limits {
     /// # Errors
-    /// `At` with the line, or `Nothing`.
+    /// The line that is wrong, or that there is no limit.
     pub fn parse(file: &str, text: &str) -> Result<Self, Error> {
-        let place = |offset: usize| format!("{file}:{}", line_of(text, offset));
-        let written: File = toml::from_str(text).map_err(|error| Error::At {
-            place: format!("{file}:{}", line_of_error(text, &error)),
-            message: error.message().replace('\n', " "),
-        })?;
+        let written: File = toml_line::parse(file, text)?;
         if written.limit.is_empty() {
-            return Err(Error::Nothing { file: file.into() });
+            let nothing = "no [[limit]] in it, so nothing would be judged";
+            return Err(Error::of_file(file, None, nothing.to_owned()));
         }
         let all = written.limit.into_iter().map(|written| {
-            let place = place(written.metric.span().start);
-            written
-                .checked(place.clone())
-                .map_err(|message| Error::At { place, message })
+            let line = line_of(text, written.metric.span().start);
+            let checked = written.checked(format!("{file}:{line}"));
+            checked.map_err(|message| Error::of_file(file, Some(line), message))
         });
         Ok(Self {
             all: all.collect::<Result<_, _>>()?,

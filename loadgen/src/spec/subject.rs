@@ -18,7 +18,7 @@ pub use crate::spec::subject::build::{Build, GoBuild, GoInstall, GoModule, GoWra
 pub use crate::spec::subject::known::{built_in, select};
 pub use crate::spec::subject::launch::Places;
 use crate::spec::subject::launch::expand;
-use crate::spec::toml_line::line_of_error;
+use crate::spec::toml_line;
 use crate::spec::workload::condition::Reading;
 use crate::spec::workload::folder::Folder;
 use crate::spec::workload::{self, Fixture, Manifest, Scenario, root};
@@ -263,14 +263,8 @@ pub enum Error {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("{file}:{line}: {message}")]
-    Parse {
-        file: String,
-        line: usize,
-        message: String,
-    },
-    #[error("{file}: {message}")]
-    Invalid { file: String, message: String },
+    #[error(transparent)]
+    File(#[from] workload::Error),
     #[error(
         "unknown subject {name:?}; known: {known}; a file of your own is given with --subject FILE"
     )]
@@ -300,16 +294,9 @@ impl Subject {
     /// # Errors
     /// `Parse` with the line, `Invalid` with the key.
     pub fn parse(file: &str, text: &str) -> Result<Subject, Error> {
-        let subject: Subject = toml::from_str(text).map_err(|error| Error::Parse {
-            file: file.to_owned(),
-            line: line_of_error(text, &error),
-            message: error.message().replace('\n', " "),
-        })?;
-        let invalid = |message: String| Error::Invalid {
-            file: file.to_owned(),
-            message,
-        };
-        subject.check().map_err(invalid)?;
+        let subject: Subject = toml_line::parse(file, text)?;
+        let checked = subject.check();
+        checked.map_err(|message| workload::Error::of_file(file, None, message))?;
         Ok(subject)
     }
 
@@ -330,10 +317,8 @@ impl Subject {
         let build = subject.build.as_ref();
         let wrapper = build.and_then(|build| build.go_wrapper.as_ref());
         let checked = wrapper.map_or(Ok(()), |wrapper| wrapper.check_folder(&folder));
-        checked.map_err(|message| Error::Invalid {
-            file: path.display().to_string(),
-            message,
-        })?;
+        let file = path.display().to_string();
+        checked.map_err(|message| workload::Error::of_file(file, None, message))?;
         subject.base = Some(folder);
         Ok(subject)
     }

@@ -1,4 +1,17 @@
-//! Lines of a TOML file, for messages about it.
+//! A TOML file as a type, and lines of it for messages.
+
+use serde::de::DeserializeOwned;
+
+use crate::spec::workload::Error;
+
+/// # Errors
+/// The file and the line that is wrong.
+pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Error> {
+    toml::from_str(text).map_err(|error| {
+        let line = line_of_error(text, &error);
+        Error::of_file(file, Some(line), error.message().to_owned())
+    })
+}
 
 /// The line, from 1 on, that holds a byte offset.
 pub fn line_of(text: &str, offset: usize) -> usize {

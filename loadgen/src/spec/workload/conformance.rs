@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::spec::toml_line::line_of_error;
+use crate::spec::toml_line;
 use crate::spec::workload::conformance::expectation::Expectation;
 use crate::spec::workload::conformance::format::{Act, ConformanceFile, SettledFile, StepFile};
 use crate::spec::workload::folder::Folder;
@@ -48,10 +48,7 @@ pub fn read(
     };
     let text = folder.read(file).map_err(unread)?;
     let source = Source::of(shown.clone(), &text);
-    let parsed: ConformanceFile = toml::from_str(&text).map_err(|error| {
-        let line = line_of_error(&text, &error);
-        Error::of_file(&shown, Some(line), error.message().to_owned())
-    })?;
+    let parsed: ConformanceFile = toml_line::parse(&shown, &text)?;
     let mut expectations = BTreeMap::new();
     for (name, listed) in &parsed.expect {
         let table = format!("expect.{name}");
