@@ -31,6 +31,7 @@ const concurrency = 16
 
 func main() {
 	admin := flag.String("admin", ":8080", "address of metrics and probes; 0 for none")
+	pprof := flag.String("pprof", "", "address of Go's profiles; empty for none")
 	showVersion := flag.Bool("version", false, "print version and commit")
 	flag.Parse()
 	if *showVersion {
@@ -39,13 +40,13 @@ func main() {
 	}
 	// Nothing is logged on the way of an object that is well.
 	ctrl.SetLogger(zap.New(zap.Level(zapcore.ErrorLevel)))
-	if err := run(*admin); err != nil {
+	if err := run(*admin, *pprof); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(admin string) error {
+func run(admin, pprof string) error {
 	restConfig, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("cannot find a cluster; set KUBECONFIG: %w", err)
@@ -61,6 +62,7 @@ func run(admin string) error {
 		Controller:             config.Controller{MaxConcurrentReconciles: concurrency},
 		Metrics:                metricsserver.Options{BindAddress: admin},
 		HealthProbeBindAddress: "0",
+		PprofBindAddress:       pprof,
 	})
 	if err != nil {
 		return fmt.Errorf("cannot set up: %w", err)

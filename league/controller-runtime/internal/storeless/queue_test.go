@@ -229,3 +229,43 @@ func TestWhatHappensToChildrenOfADeletedOwnerIsNoWork(t *testing.T) {
 		t.Errorf("uid %s", w.uid)
 	}
 }
+
+func yielded(t *testing.T, q *queue) work {
+	t.Helper()
+	q.see(app("web", 5, 1, 0))
+	q.see(app("other", 6, 1, 0))
+	w := take(t, q)
+	w.yielded = 1
+	q.finish(w, verdict{yields: true})
+	return w
+}
+
+func TestAStatusThatYieldsWaitsWhileOthersHaveWork(t *testing.T) {
+	q, _ := newTestQueue(t)
+	w := yielded(t, q)
+	other := take(t, q)
+	if other.key == w.key {
+		t.Fatal("it does not yield")
+	}
+	q.hear(w.key, &childNews{kind: deployments, uid: w.uid, version: 9, state: edgeapp.DeploymentState{ReadyReplicas: 1}})
+	none(t, q, "it yields")
+	q.finish(other, verdict{gone: true})
+	if again := take(t, q); again.key != w.key || !again.heard {
+		t.Fatalf("%+v is queued when nobody else has work", again)
+	}
+}
+
+func TestAChangedSpecDoesNotYield(t *testing.T) {
+	q, _ := newTestQueue(t)
+	w := yielded(t, q)
+	q.see(app("web", 9, 2, 0))
+	for range 2 {
+		if one := take(t, q); one.key == w.key {
+			if one.owner.Metadata.Generation == one.yielded {
+				t.Fatal("the children of the new spec are taken for written")
+			}
+			return
+		}
+	}
+	t.Fatal("it waits")
+}
