@@ -103,15 +103,13 @@ impl Queue {
         });
     }
 
-    /// The next owner to work on. Where nobody has work, a status has no reason to yield.
+    /// The next owner to work on, for a worker that is free. Where it finds no other, a status has no reason to yield.
     pub fn take(&mut self) -> Option<(ObjectKey, OwnerState)> {
-        if self.depth() == 0
-            && self.in_flight() == 0
-            && let Some(key) = self.entries.first_yielded()
-        {
+        self.entries.take().or_else(|| {
+            let key = self.entries.first_yielded()?;
             self.entries.enqueue(&key);
-        }
-        self.entries.take()
+            self.entries.take()
+        })
     }
 
     /// When something is due next, ms.
