@@ -2,7 +2,6 @@ package storeless
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 )
@@ -19,8 +18,6 @@ const (
 	mergeTime = time.Second
 	// holdTime is a Deployment's default progress deadline.
 	holdTime = 10 * time.Minute
-	// yieldTime is how long a status that is not final yields to the work of others at most.
-	yieldTime = 3 * time.Second
 	// confirmTime is how long a ready owner is kept at most for a watch to show our last write.
 	confirmTime = time.Minute
 )
@@ -39,8 +36,6 @@ type queue struct {
 	// shown is the newest version that the watch of each kind has shown.
 	shown                  [kinds]version
 	queuedSpecs, heldSpecs int
-	// busy are the owners that workers have.
-	busy int
 	// departed are the owners whose children the garbage collector is deleting.
 	departed departed
 	// owe asks for a join.
@@ -207,7 +202,6 @@ func (q *queue) take(ctx context.Context) (work, bool) {
 			if e := q.entries[key]; e != nil && e.state == queued {
 				q.count(e, -1)
 				e.state = inFlight
-				q.busy++
 				q.room.Broadcast()
 				return e.work, true
 			}
@@ -225,8 +219,6 @@ func (q *queue) take(ctx context.Context) (work, bool) {
 func (q *queue) finish(done work, how verdict) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	q.busy--
-	defer q.resume()
 	e := q.entries[done.key]
 	pending, news, gone := e.pending, e.news, e.gone
 	e.pending, e.news, e.gone = nil, [kinds]*childNews{}, false
@@ -258,8 +250,6 @@ func (q *queue) finish(done work, how verdict) {
 		q.wait(e, delayed, how.after)
 	case how.err != nil:
 		q.wait(e, delayed, backoff(e.work.attempts))
-	case how.yields && !e.work.check && !e.work.heard && e.work.owner != nil && e.work.owner.Metadata.Generation == e.work.yielded:
-		q.wait(e, delayed, yieldTime)
 	case e.work.due():
 		q.enqueue(e)
 	case e.work.owner != nil && e.work.owner.settled():
@@ -270,26 +260,6 @@ func (q *queue) finish(done work, how verdict) {
 			q.keep(e, nil)
 		}
 		q.wait(e, held, holdTime)
-	}
-}
-
-// underPressure says whether more owners wait than workers are free, and there is room for owners that yield.
-func (q *queue) underPressure() bool {
-	q.mutex.Lock()
-	defer q.mutex.Unlock()
-	waiting := len(q.entries) - len(q.ready) - q.busy
-	return len(q.ready)+q.busy > workers && waiting < maxEntries/4 && q.heldSpecs < maxHeldSpecs/2
-}
-
-// resume ends the wait of all statuses that yield, once nobody has work.
-func (q *queue) resume() {
-	if q.busy > 0 || len(q.ready) > 0 {
-		return
-	}
-	for _, e := range q.entries {
-		if e.state == delayed && e.work.yielded != 0 && e.work.attempts == 0 {
-			q.enqueue(e)
-		}
 	}
 }
 
@@ -335,11 +305,7 @@ func (q *queue) enqueue(e *entry) {
 	q.count(e, -1)
 	e.state = queued
 	q.count(e, +1)
-	if e.work.yielded != 0 {
-		q.ready = slices.Insert(q.ready, 0, e.work.key)
-	} else {
-		q.ready = append(q.ready, e.work.key)
-	}
+	q.ready = append(q.ready, e.work.key)
 	q.work.Signal()
 }
 

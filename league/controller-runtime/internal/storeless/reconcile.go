@@ -27,8 +27,6 @@ var (
 	// errGone: there is no such owner any more, or it is being deleted: its children are the garbage
 	// collector's.
 	errGone = errors.New("the owner is gone")
-	// errYields: the children are written, and the status yields to the work of others.
-	errYields = errors.New("the status yields")
 	// errWait: something has to pass by first; nothing is wrong.
 	errWait = errors.New("waiting for an object that is being deleted")
 )
@@ -53,10 +51,7 @@ func (o *Operator) reconcile(ctx context.Context, w *work) verdict {
 	var failed *failure
 	switch {
 	case err == nil:
-		w.yielded = 0
 		return verdict{}
-	case errors.Is(err, errYields):
-		return verdict{yields: true}
 	case errors.Is(err, errGone):
 		return verdict{gone: true}
 	case errors.Is(err, errWait):
@@ -90,21 +85,14 @@ func (o *Operator) once(ctx context.Context, w *work) error {
 	}
 	app := w.owner
 	fresh := app.fresh() && !w.check
-	if w.check || app.needsWork() && w.yielded != app.Metadata.Generation {
+	if w.check || app.needsWork() {
 		for _, kind := range []int{deployments, services} {
 			if err := o.ensure(ctx, w, kind, fresh); err != nil {
 				return err
 			}
 		}
 	}
-	status := edgeapp.Observed(app.identity(), &app.Spec, w.slots[deployments].state)
-	if status.Phase != edgeapp.Running && w.yielded != app.Metadata.Generation && o.queue.underPressure() {
-		if stamped := status; stamped.Stamp(&app.Status, time.Now()) {
-			w.yielded = app.Metadata.Generation
-			return errYields
-		}
-	}
-	return o.writeStatus(ctx, w, status)
+	return o.writeStatus(ctx, w, edgeapp.Observed(app.identity(), &app.Spec, w.slots[deployments].state))
 }
 
 func (o *Operator) readOwner(ctx context.Context, w *work) error {
@@ -124,7 +112,7 @@ func (o *Operator) readOwner(ctx context.Context, w *work) error {
 		return errGone
 	}
 	if w.uid != "" && w.uid != read.Metadata.UID {
-		w.slots, w.written, w.yielded = [kinds]slot{}, 0, 0
+		w.slots, w.written = [kinds]slot{}, 0
 	}
 	w.owner, w.uid = &read, read.Metadata.UID
 	return nil
