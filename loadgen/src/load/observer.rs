@@ -155,6 +155,7 @@ impl Observer {
         let mut version = None;
         let mut opened = false;
         loop {
+            let watched = version.is_some();
             let ended = match version.take() {
                 Some(version) => self.watch::<O>(version).await,
                 None => self.list::<O>().await,
@@ -165,7 +166,7 @@ impl Observer {
             }
             match ended {
                 Ok(at) => version = Some(at),
-                Err(error) if error.code() == Some(EXPIRED) => {
+                Err(error) if watched && error.code() == Some(EXPIRED) => {
                     self.journal.timeline().watch_restarts += 1;
                 }
                 Err(error) => {

@@ -9,7 +9,7 @@ use crate::spec::workload::Error;
 pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Error> {
     toml::from_str(text).map_err(|error| {
         let line = line_of_error(text, &error);
-        Error::of_file(file, Some(line), error.message().to_owned())
+        Error::of_file(file, Some(line), error.message().replace('\n', " "))
     })
 }
 
