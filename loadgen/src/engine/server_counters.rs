@@ -15,6 +15,7 @@ use crate::watch::metrics_text::{counter, counter_of, samples};
 
 const REQUESTS: &str = "apiserver_request_total";
 const SIZES: &str = "apiserver_response_sizes_sum";
+
 /// Sums since the server started.
 pub struct ServerCounters {
     cpu_s: Option<f64>,
@@ -41,7 +42,7 @@ impl ServerCounters {
                 .map(|memory| memory.rss_bytes)
                 .ok(),
             peak_bytes,
-            requests: requests(session, page.as_deref()).await,
+            requests: requests(session, page.as_deref(), &kinds).await,
             datastore_reads,
             datastore_objects,
         };
@@ -68,9 +69,13 @@ impl ServerCounters {
 }
 
 /// The subject's requests since the server started; `None` where it does not tell.
-async fn requests(session: &Session<'_>, page: Option<&str>) -> Option<RequestCounts> {
+async fn requests(
+    session: &Session<'_>,
+    page: Option<&str>,
+    kinds: &Kinds,
+) -> Option<RequestCounts> {
     match &session.server {
-        Server::Real(_) => of_page(page?, &Kinds::of(session)),
+        Server::Real(_) => of_page(page?, kinds),
         server => {
             let of_all = server.request_counts(&session.load.cluster).await?;
             Some(of_all.of(SUBJECT))
@@ -81,7 +86,8 @@ async fn requests(session: &Session<'_>, page: Option<&str>) -> Option<RequestCo
 /// Writes of the subject since the server started; `None` where it does not tell.
 pub async fn writes(session: &Session<'_>) -> Option<u64> {
     let page = session.server.metrics(&session.load.cluster).await;
-    Some(requests(session, page.as_deref()).await?.writes())
+    let kinds = Kinds::of(session);
+    Some(requests(session, page.as_deref(), &kinds).await?.writes())
 }
 
 /// What the operator reads and writes.

@@ -10,6 +10,7 @@ pub mod file;
 pub mod fill;
 pub mod fixture;
 pub mod folder;
+pub mod manifest;
 pub mod mix;
 pub mod place;
 pub mod scenario;
@@ -23,6 +24,7 @@ use crate::spec::subject::Convergence;
 pub use crate::spec::workload::child::Readiness;
 use crate::spec::workload::conformance::ConformanceScenario;
 pub use crate::spec::workload::fixture::Fixture;
+pub use crate::spec::workload::manifest::Manifest;
 pub use crate::spec::workload::place::{Error, Source};
 pub use crate::spec::workload::scenario::{Resource, Scenario};
 pub use crate::spec::workload::shipped::{default, find, named};
@@ -71,14 +73,6 @@ pub struct Workload {
     pub conformance: Option<ConformanceScenario>,
     /// For errors that only a server knows.
     pub source: Source,
-}
-
-/// A YAML file: Kubernetes objects, or a template of one. Its text is kept for the lines of errors.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Manifest {
-    /// As a user would give it to kubectl.
-    pub file: String,
-    pub text: String,
 }
 
 /// The most bytes of one object: etcd takes 1.5 MiB in one request (`--max-request-bytes`), and the managed

@@ -32,8 +32,8 @@ impl Default for Limits {
     /// specs that wait for their children are 0.8 to 0.9 MB above what healthy ones leave (896 and 256: 1.0 to
     /// 1.1; 3,584: 2.6), and a burst costs no more reads. An owner that waits without its spec costs one read. 256 KiB of
     /// specs that wait for a worker: 16 workers with 10 each of 1.5 KB behind them.
-    /// Three seconds of yielding: with pods that take two, an object of a burst costs about 3.4 writes in place of 4.
-    /// Room for twice as many saves another 0.4, and peaks 0.6 to 0.9 MB higher where the server answers at once.
+    /// Three seconds of yielding: pods that take two are ready meanwhile (docs/design-notes/writes.md has the figures). More
+    /// room would save more writes, at a higher peak where the server answers at once.
     /// 600 s is the default `progressDeadlineSeconds` of a Deployment. Back-off as client-go's
     /// default limiter, which starts lower (5 ms) and ends at 1000 s; at the edge the server is slow.
     fn default() -> Self {

@@ -60,6 +60,25 @@ fn the_settings_of_the_go_collector_differ_in_nothing_else() {
     }
 }
 
+#[test]
+fn a_subject_built_for_speed_differs_from_its_own_in_the_build_alone() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("subjects/speed");
+    let built_in = built_in().expect("valid");
+    let mut seen = Vec::new();
+    for file in std::fs::read_dir(&folder).expect("a folder") {
+        let fast = Subject::from_file(&file.expect("a file").path()).expect("valid");
+        let id = fast.id();
+        let of = id.trim_end_matches("-opt-3").trim_end_matches("-pgo");
+        let own = built_in.iter().find(|subject| subject.id() == of);
+        let own = own.unwrap_or_else(|| panic!("{id}: {of} is not built in"));
+        assert_ne!(fast.build, own.build, "{id}");
+        assert_eq!(fast.run.args, own.run.args, "{id}");
+        assert_eq!(fast.run.env, own.run.env, "{id}");
+        seen.push(id);
+    }
+    assert_eq!(seen.len(), 3, "{seen:?}");
+}
+
 /// Takes what sets Go's runtime out of a subject.
 fn settings(subject: &mut Subject) -> [Option<String>; 3] {
     ["GOGC", "GOMEMLIMIT", "GOMAXPROCS"].map(|name| subject.run.env.remove(name))

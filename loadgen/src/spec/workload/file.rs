@@ -7,7 +7,6 @@
 pub mod definition;
 pub mod format;
 mod resource;
-pub mod template_file;
 
 use serde_json::Value;
 
