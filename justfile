@@ -33,7 +33,7 @@ requirements *NAMES:
 test:
     cargo test --workspace
 
-# Contract suite and scenarios on another Kubernetes: `just kubernetes 1.34`. Builds it first, which takes some ten minutes.
+# Contract suite and scenarios on another Kubernetes: `just kubernetes 1.35`. Builds it first, which takes some ten minutes.
 kubernetes VERSION *ARGS:
     KUBEBUILDER_ASSETS="$(cargo run --quiet -p loadgen -- control-plane build --kubernetes {{VERSION}})" && export KUBEBUILDER_ASSETS && \
         cargo test -p controlplane --test contract -- {{ARGS}} && \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The Go module of another version of Kubernetes: scripts/kubernetes-module.sh VERSION...      such as 1.34.2
+# The Go module of another version of Kubernetes: scripts/kubernetes-module.sh VERSION...      such as 1.35.4
 #
 # Writes controlplane/kubernetes/MINOR/go.mod and go.sum, from which `loadgen control-plane build --kubernetes MINOR` builds
 # kube-apiserver, kube-controller-manager and kubectl. Guarantees: the files of a version are replaced together; every
@@ -10,14 +10,14 @@ cd "$(dirname "$0")/.."
 # shellcheck source=scripts/shipped.sh
 source scripts/shipped.sh
 need go jq
-[[ $# -gt 0 ]] || fail "name a version, such as 1.34.2" 2
+[[ $# -gt 0 ]] || fail "name a version, such as 1.35.4" 2
 export GOFLAGS=-mod=mod GOWORK=off
 go_version="$(sed -n 's/^go //p' controlplane/go.mod)"
 
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 for version in "$@"; do
-    [[ "$version" =~ ^1\.[0-9]+\.[0-9]+$ ]] || fail "\"$version\" is no version such as 1.34.2" 2
+    [[ "$version" =~ ^1\.[0-9]+\.[0-9]+$ ]] || fail "\"$version\" is no version such as 1.35.4" 2
     minor="${version%.*}"
     module="$work/$minor"
     mkdir "$module"

@@ -59,7 +59,7 @@ pub async fn build_node(mut note: impl FnMut(Note)) -> Result<NodeBinaries, Erro
     }
 }
 
-/// The versions of Kubernetes that can be built, such as `1.36`; the first is that of [`build`].
+/// The versions of Kubernetes that can be built, such as `1.37`; the first is that of [`build`].
 pub fn versions() -> Vec<&'static str> {
     of_versions().map(Module::minor_version).collect()
 }
@@ -280,11 +280,11 @@ mod tests {
 
     #[tokio::test]
     async fn an_unknown_version_is_one_line_that_names_the_others_and_builds_nothing() {
-        for unknown in ["1.33", "latest"] {
+        for unknown in ["1.34", "latest"] {
             let built = build_version(unknown, |note| panic!("{note:?}")).await;
             assert_eq!(
                 built.unwrap_err().to_string(),
-                format!("no module for Kubernetes {unknown:?}; choose one of 1.36, 1.35, 1.34")
+                format!("no module for Kubernetes {unknown:?}; choose one of 1.37, 1.36, 1.35")
             );
         }
     }

@@ -27,7 +27,7 @@ pub enum Error {
     #[error("no module for Kubernetes {version:?}; choose one of {}", known.join(", "))]
     Version {
         version: String,
-        /// Such as `1.36`.
+        /// Such as `1.37`.
         known: Vec<&'static str>,
     },
     #[error("no folder for the binaries; set HOME or XDG_CACHE_HOME")]

@@ -135,7 +135,7 @@ impl ControlPlane {
         self.access.ca_pem()
     }
 
-    /// kube-apiserver's, such as `v1.36.4`.
+    /// kube-apiserver's, such as `v1.37.2`.
     pub fn version(&self) -> &str {
         &self.version
     }

@@ -1,8 +1,8 @@
 //! The contract suite: the API behaviours that operators rely on, each a named case.
 //!
 //! Guarantees: a case needs nothing but a [`kube::Client`], so that the same cases run against any
-//! server; its expectations are those of kube-apiserver 1.36 and do not change for a server that
-//! differs, but for an older Kubernetes that is tested (1.34 and 1.35): where that differs, the case says so
+//! server; its expectations are those of kube-apiserver 1.37 and do not change for a server that
+//! differs, but for an older Kubernetes that is tested (1.35 and 1.36): where that differs, the case says so
 //! and has both; it works in namespaces of its own and ends by a deadline.
 //! [`clients`] does the same for client libraries of other languages.
 //! Leaves to others: the server, how its history is compacted, and what follows from a failure. The

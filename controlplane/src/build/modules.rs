@@ -70,16 +70,16 @@ static KUBERNETES: [Tool; 3] = [KUBE_APISERVER, KUBE_CONTROLLER_MANAGER, KUBECTL
 /// Made by `scripts/kubernetes-module.sh`.
 pub(crate) static OLDER: [Module; 2] = [
     Module {
+        go_mod: include_str!("../../kubernetes/1.36/go.mod"),
+        go_sum: include_str!("../../kubernetes/1.36/go.sum"),
+        tools: &KUBERNETES,
+        option: " --kubernetes 1.36",
+    },
+    Module {
         go_mod: include_str!("../../kubernetes/1.35/go.mod"),
         go_sum: include_str!("../../kubernetes/1.35/go.sum"),
         tools: &KUBERNETES,
         option: " --kubernetes 1.35",
-    },
-    Module {
-        go_mod: include_str!("../../kubernetes/1.34/go.mod"),
-        go_sum: include_str!("../../kubernetes/1.34/go.sum"),
-        tools: &KUBERNETES,
-        option: " --kubernetes 1.34",
     },
 ];
 
@@ -95,13 +95,13 @@ pub(crate) fn of_version(version: &str) -> Option<&'static Module> {
 }
 
 impl Module {
-    /// Of Kubernetes, as `1.36`.
+    /// Of Kubernetes, as `1.37`.
     pub(crate) fn minor_version(&self) -> &'static str {
         let release = self.release();
         release.rsplit_once('.').map_or(release, |(minor, _)| minor)
     }
 
-    /// Of Kubernetes, as `1.36.4`.
+    /// Of Kubernetes, as `1.37.2`.
     fn release(&self) -> &'static str {
         let version = self.required_version("k8s.io/kubernetes");
         version.trim_start_matches('v')
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_kubernetes_is_found_by_its_version_and_built_as_that() {
-        for version in ["1.34", "1.35", "1.36"] {
+        for version in ["1.35", "1.36", "1.37"] {
             let module = of_version(version).expect(version);
             let mut tools = module.tools.iter();
             let server = tools.find(|tool| tool.name == "kube-apiserver");
@@ -272,7 +272,7 @@ mod tests {
                 assert!(of_version(&exact).is_some_and(|found| found.key() == module.key()));
             }
         }
-        for unknown in ["1.2", "1.34.99", "1", "", "v"] {
+        for unknown in ["1.2", "1.35.99", "1", "", "v"] {
             assert!(of_version(unknown).is_none(), "{unknown:?}");
         }
     }

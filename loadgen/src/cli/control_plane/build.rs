@@ -20,7 +20,7 @@ pub struct BuildArgs {
     /// Also build kubelet and kube-scheduler, for up --node
     #[arg(long)]
     node: bool,
-    /// Build this version of Kubernetes, such as 1.34, into a folder of its own, and print the folder
+    /// Build this version of Kubernetes, such as 1.35, into a folder of its own, and print the folder
     #[arg(long, value_name = "VERSION", conflicts_with = "node")]
     kubernetes: Option<String>,
 }
