@@ -35,7 +35,7 @@ pub(crate) struct Collection {
 }
 
 impl Context {
-    /// Of the server: 36 for Kubernetes 1.36.
+    /// Of the server: 37 for Kubernetes 1.37.
     pub(crate) async fn minor_version(&self) -> Result<u32, Failure> {
         let version = self.client.apiserver_version().await;
         let minor = version.succeeds("asking for the version")?.minor;

@@ -10,8 +10,8 @@ use crate::state::Inner;
 pub(crate) fn version() -> Value {
     json!({
         "major": "1",
-        "minor": "36",
-        "gitVersion": "v1.36.0-kubesim",
+        "minor": "37",
+        "gitVersion": "v1.37.0-kubesim",
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",
