@@ -16,6 +16,8 @@ set -euo pipefail
 targets=(x86_64-unknown-linux-musl aarch64-unknown-linux-musl armv7-unknown-linux-musleabihf)
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/tare/static"
 debian="$cache/debian"
+tools="${XDG_CACHE_HOME:-$HOME/.cache}/tare/tools"
+export PATH="$tools/bin:$PATH"
 
 fail() { echo "error: $1" >&2; exit "${2:-1}"; }
 say() { echo "dist: $*" >&2; }
@@ -56,6 +58,16 @@ zig() {
     "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$requirements" \
         || fail "pip cannot install ziglang and cargo-zigbuild; is PyPI reachable?"
     touch "$venv/.complete"
+}
+
+# cargo-auditable, which puts the list of a program's crates into the program, for scanners.
+auditable() {
+    command -v cargo-auditable >/dev/null && return
+    say "installing cargo-auditable in $tools"
+    # It runs for a second and is compiled for minutes: not optimised.
+    CARGO_TARGET_DIR="$tools/target" cargo install --debug --quiet --locked --root "$tools" --version '^0.7' cargo-auditable >&2 \
+        || fail "cargo cannot install cargo-auditable"
+    rm -rf "$tools/target"
 }
 
 # Whether rustup has the target's standard library, or can get it.
@@ -125,6 +137,7 @@ build() {
         fi
     fi
     zig
+    auditable
     local path="$venv/bin:$PATH"
     if [[ "$from" == debian ]]; then
         debian_std "$target"
@@ -173,8 +186,9 @@ build() {
     fi
     [[ ${#link[@]} -eq 0 ]] || call=(rustc --bin "$package")
     say "$package for $target, standard library from $from"
-    env "${words[@]}" PATH="$path" RUSTFLAGS="$flags" CARGO_TARGET_DIR="$target_dir" \
-        cargo-zigbuild "${call[@]}" --locked --profile dist --target "$target" -p "$package" \
+    # cargo-auditable calls $CARGO with its words: `env`, which calls cargo-zigbuild, which calls cargo.
+    env "${words[@]}" PATH="$path" RUSTFLAGS="$flags" CARGO_TARGET_DIR="$target_dir" CARGO=env \
+        cargo-auditable auditable -u CARGO cargo-zigbuild "${call[@]}" --locked --profile dist --target "$target" -p "$package" \
         "${own[@]}" "${link[@]}" >&2
     local program made
     for program in "${programs[@]}"; do

@@ -16,6 +16,8 @@ shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/shipped.sh
 source scripts/shipped.sh
+# shellcheck source=scripts/layout.sh
+source scripts/layout.sh
 
 package=tare binaries="" out=target/image chosen=()
 while [[ $# -gt 0 ]]; do
@@ -81,18 +83,6 @@ build() {
     cp "$(blob "$folder/plain" "$(jq -r '.config.digest' "$manifest")")" "$folder/config.json"
     files="$(tar -tf "$folder/layer.tar")"
     [[ "${files#/}" == "$package" ]] || fail "the image for $platform holds something else than /$package: $files"
-}
-
-# The file of a digest in a layout.
-blob() { echo "$1/blobs/sha256/${2#sha256:}"; }
-
-# Moves a file into a layout; prints its digest and size as JSON.
-add() {
-    local layout="$1" file="$2" digest bytes
-    digest="$(sha256sum "$file" | cut -d ' ' -f 1)"
-    bytes="$(wc -c <"$file")"
-    mv "$file" "$layout/blobs/sha256/$digest"
-    jq -cn --arg digest "sha256:$digest" --argjson size "$bytes" '{digest: $digest, size: $size}'
 }
 
 # A platform's layer compressed into a layout, with its configuration and manifest; prints the manifest's

@@ -4,7 +4,7 @@
 #
 # For each package: a static binary per platform, and one OCI archive of all. For the operator: per
 # platform an archive for the image folder of k3s. Manifests, the Helm chart, deploy/README.md, deploy/check.sh, SBOMs
-# in CycloneDX, and SHA256SUMS over everything.
+# in CycloneDX, also attached to the images, SHA256SUMS over everything, and with SIGNING_KEY its signature (sign.sh).
 #
 # Guarantees: dist/ is made anew and appears whole or not at all; the same sources, compiler and
 # revision give the same files. A platform that cannot be built is named, the others are packed, and
@@ -14,6 +14,8 @@ shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/shipped.sh
 source scripts/shipped.sh
+# shellcheck source=scripts/layout.sh
+source scripts/layout.sh
 tools="${XDG_CACHE_HOME:-$HOME/.cache}/tare/tools"
 export PATH="$tools/bin:$PATH" SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-0}"
 
@@ -22,7 +24,7 @@ wanted=("$@")
 for platform in "${wanted[@]}"; do
     target_of "$platform" >/dev/null
 done
-need buildah skopeo jq zstd
+need buildah skopeo jq zstd openssl
 
 new="$(mktemp -d "$PWD/.dist.XXXXXX")"
 binaries="$(mktemp -d)"
@@ -51,6 +53,20 @@ for platform in "${wanted[@]}"; do
 done
 [[ ${#built[@]} -gt 0 ]] || fail "no platform could be built; the first error is above"
 
+if ! cargo cyclonedx --version >/dev/null 2>&1; then
+    CARGO_TARGET_DIR="$tools/target" cargo install --quiet --locked --root "$tools" --version '^0.5.9' cargo-cyclonedx
+    rm -rf "$tools/target"
+fi
+cargo cyclonedx --quiet --format json --spec-version 1.5 --target all --override-filename "$sbom"
+for package in "${packages[@]}"; do
+    folder=.
+    [[ "$package" == tare ]] || folder="$package"
+    # What differs between two runs or tells of this machine goes: serial number, time, paths.
+    jq --arg here "$PWD" 'del(.serialNumber, .metadata.timestamp)
+        | walk(if type == "string" then split("file://" + $here) | join("file://.") else . end)' \
+        "$folder/$sbom.json" >"$new/$package-$version.cdx.json"
+done
+
 # An uncompressed tar that depends on the files' content and names alone.
 archive() {
     local folder="$1" file="$2"
@@ -64,6 +80,7 @@ for package in "${packages[@]}"; do
         install -m 0755 "$binaries/$(target_of "$platform")/$package" "$new/$package-$version-linux-$(label_of "$platform")"
     done
     scripts/image.sh --package "$package" --binaries "$binaries" "${built[@]}"
+    attach "target/image/$package" "$new/$package-$version.cdx.json" application/vnd.cyclonedx+json
     archive "target/image/$package" "$new/$package-$version-oci.tar"
 done
 
@@ -86,24 +103,11 @@ scripts/install-yaml.sh deploy/k3s "$new/install-k3s.yaml"
 # As `helm package` packs it, but without the time.
 archive deploy/helm "$binaries/chart.tar" --transform='s,^\.,tare,'
 gzip --no-name -9 --stdout "$binaries/chart.tar" >"$new/tare-$version.tgz"
-cp deploy/sample.yaml deploy/check.sh deploy/README.md LICENSE-APACHE LICENSE-MIT "$new/"
-
-if ! cargo cyclonedx --version >/dev/null 2>&1; then
-    CARGO_TARGET_DIR="$tools/target" cargo install --quiet --locked --root "$tools" --version '^0.5.9' cargo-cyclonedx
-    rm -rf "$tools/target"
-fi
-cargo cyclonedx --quiet --format json --spec-version 1.5 --target all --override-filename "$sbom"
-for package in "${packages[@]}"; do
-    folder=.
-    [[ "$package" == tare ]] || folder="$package"
-    # What differs between two runs or tells of this machine goes: serial number, time, paths.
-    jq --arg here "$PWD" 'del(.serialNumber, .metadata.timestamp)
-        | walk(if type == "string" then split("file://" + $here) | join("file://.") else . end)' \
-        "$folder/$sbom.json" >"$new/$package-$version.cdx.json"
-done
+cp deploy/sample.yaml deploy/check.sh scripts/verify.sh deploy/README.md LICENSE-APACHE LICENSE-MIT "$new/"
 
 (cd "$new" && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs -d '\n' sha256sum >SHA256SUMS)
 chmod 0755 "$new"
+scripts/sign.sh "$new"
 rm -rf dist
 mv "$new" dist
 echo

@@ -1,6 +1,6 @@
 //! What ships, as it ships; one test at a time, because most of them need the whole machine.
 //!
-//! - `elf::…`: the static binaries that are there; `chart::…`: what Helm renders.
+//! - `elf::…`: the static binaries that are there; `chart::…`: what Helm renders; `signing::…`: what a signature covers.
 //! - `node::…`: the image on a real node (`just node-test`).
 //! - `minutes::…`: 5,000 EdgeApps in runc and the arm64 program under qemu, on a real control plane with the readiness
 //!   agent in place of nodes. They run with `just release-check`, and fail where a program that they need is missing.
@@ -14,6 +14,7 @@ mod emulated;
 mod helm;
 mod node;
 mod populated_cluster;
+mod signing;
 
 #[path = "../shared/manifests.rs"]
 mod manifests;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
 fn trials() -> std::io::Result<Vec<Trial>> {
     let mut trials = elf::trials();
     trials.extend(chart::trials());
+    trials.extend(signing::trials());
     trials.extend(node::trials()?);
     trials.extend(MINUTES.iter().map(|&(name, scenario)| {
         Trial::test(format!("minutes::{name}"), move || run(name, scenario))
