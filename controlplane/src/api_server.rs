@@ -5,7 +5,7 @@
 pub(crate) mod crd;
 pub(crate) mod port;
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -86,7 +86,7 @@ fn place(options: &Options, port: u16) -> Vec<String> {
     // A /24 would be too small for a Service per object.
     let (address, port, services) = match &options.network {
         Some(network) => (network.address, network.port, network.services.as_str()),
-        None => (Ipv4Addr::LOCALHOST, port, "10.0.0.0/16"),
+        None => (IpAddr::from(Ipv4Addr::LOCALHOST), port, "10.0.0.0/16"),
     };
     let mut args = vec![
         format!("--bind-address={address}"),

@@ -1,6 +1,6 @@
 //! How a control plane is set up.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ pub struct Network {
     /// The command that runs a program there: the program and its arguments come after these words.
     pub enter: Vec<String>,
     /// Where kube-apiserver listens, which is also the first address of [`Network::services`].
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     pub port: u16,
     /// The addresses of Services, such as `10.96.0.0/16`.
     pub services: String,

@@ -3,7 +3,6 @@
 //! Guarantees: inside of the node kube-apiserver has the address that pods are told; outside, a port
 //! of loopback. Leaves to others: the addresses themselves being there (`init.sh`).
 
-use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 
 use http::Request;
@@ -16,20 +15,17 @@ use crate::node::{Error, NAME, Options};
 use crate::options::{Network, User};
 use crate::plane::ControlPlane;
 
-/// The node's own address.
-pub(crate) const NODE_IP: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
-/// The first address of [`SERVICES`], which is that of the Service `kubernetes`: the server listens
-/// there, so that what pods are told is true without kube-proxy.
-pub(crate) const SERVER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 96, 0, 1), 443);
-const SERVICES: &str = "10.96.0.0/16";
-
 /// The control plane's options for a node that is reached from a port of 127.0.0.1.
 pub(crate) fn options(
     options: &Options,
     namespaces: &Namespaces,
     forwarded_from: u16,
 ) -> Result<crate::options::Options, Error> {
-    let names = [NODE_IP.to_string(), "kubernetes.default.svc".to_owned()];
+    let family = options.family;
+    let names = [
+        family.node().to_string(),
+        "kubernetes.default.svc".to_owned(),
+    ];
     let mut users = options.users.clone();
     users.extend([KUBELET, SCHEDULER].map(User::admin));
     Ok(crate::options::Options {
@@ -40,9 +36,9 @@ pub(crate) fn options(
         nodes: true,
         network: Some(Network {
             enter: namespaces.enter_network()?,
-            address: *SERVER.ip(),
-            port: SERVER.port(),
-            services: SERVICES.to_owned(),
+            address: family.server().ip(),
+            port: family.server().port(),
+            services: family.services().to_owned(),
             names: names.to_vec(),
             forwarded_from,
         }),
@@ -54,11 +50,18 @@ pub(crate) fn options(
 }
 
 /// Credentials that work inside.
-pub(crate) fn from_inside(plane: &ControlPlane, user: &str, dir: &Path) -> Result<PathBuf, Error> {
+pub(crate) fn from_inside(
+    plane: &ControlPlane,
+    user: &str,
+    options: &Options,
+) -> Result<PathBuf, Error> {
     let outside = plane.kubeconfig(user);
     let text = std::fs::read_to_string(&outside).map_err(Error::file(&outside))?;
-    let text = text.replace(&plane.url(), &format!("https://{SERVER}"));
-    let path = dir.join(format!("{user}-inside.kubeconfig"));
+    let text = text.replace(
+        &plane.url(),
+        &format!("https://{}", options.family.server()),
+    );
+    let path = options.dir.join(format!("{user}-inside.kubeconfig"));
     owner_only::file(&path, &text)?;
     Ok(path)
 }

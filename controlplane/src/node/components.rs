@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::build::binaries::NodeBinaries;
 use crate::credentials::owner_only;
-use crate::node::access::NODE_IP;
+use crate::node::addresses::IpFamily;
 use crate::node::namespaces::Namespaces;
 use crate::node::tools::CNI;
 use crate::node::{Error, NAME, PAUSE};
@@ -22,15 +22,22 @@ pub(crate) const SCHEDULER: &str = "system:kube-scheduler";
 /// What a kubelet is told about where it is.
 pub(crate) struct Place<'a> {
     pub(crate) dir: &'a Path,
+    pub(crate) family: IpFamily,
     pub(crate) namespaces: &'a Namespaces,
     /// From the root of each hierarchy.
     pub(crate) cgroup: &'a str,
 }
 
-pub(crate) fn containerd(dir: &Path, namespaces: &Namespaces, log: PathBuf) -> Result<Spec, Error> {
+pub(crate) fn containerd(
+    dir: &Path,
+    family: IpFamily,
+    namespaces: &Namespaces,
+    log: PathBuf,
+) -> Result<Spec, Error> {
     let (config, networks) = (dir.join("containerd.toml"), dir.join("cni"));
     owner_only::folder(&networks)?;
-    owner_only::file(&networks.join("pods.conflist"), &network(dir).to_string())?;
+    let pods = network(dir, family).to_string();
+    owner_only::file(&networks.join("pods.conflist"), &pods)?;
     owner_only::file(&config, &containerd_config(dir, &networks))?;
     let command = vec![
         "containerd".to_owned(),
@@ -72,7 +79,7 @@ oom_score = 0
 }
 
 /// The pods' network; without one the node stays NotReady.
-fn network(dir: &Path) -> serde_json::Value {
+fn network(dir: &Path, family: IpFamily) -> serde_json::Value {
     json!({
         "cniVersion": "0.4.0",
         "name": "pods",
@@ -84,8 +91,8 @@ fn network(dir: &Path) -> serde_json::Value {
             "ipam": {
                 "type": "host-local",
                 "dataDir": dir.join("addresses"),
-                "ranges": [[{ "subnet": "10.98.0.0/24" }]],
-                "routes": [{ "dst": "0.0.0.0/0" }],
+                "ranges": [[{ "subnet": family.pods() }]],
+                "routes": [{ "dst": family.anywhere() }],
             },
         }],
     })
@@ -124,7 +131,7 @@ pub(crate) fn kubelet(
         file("config", &config),
         file("kubeconfig", kubeconfig),
         format!("--hostname-override={NAME}"),
-        format!("--node-ip={NODE_IP}"),
+        format!("--node-ip={}", place.family.node()),
         file("root-dir", &place.dir.join("kubelet")),
         file("cert-dir", &place.dir.join("pki")),
     ];

@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::thread::JoinHandle;
 
 use tokio::net::TcpStream;
@@ -22,7 +22,7 @@ pub(crate) struct Forward {
 
 impl Forward {
     /// From this port, or any that is free, to an address in the network of a process.
-    pub(crate) fn start(port: Option<u16>, pid: i32, to: SocketAddrV4) -> Result<Forward, Error> {
+    pub(crate) fn start(port: Option<u16>, pid: i32, to: SocketAddr) -> Result<Forward, Error> {
         let wanted = port.unwrap_or(0);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted)).and_then(|listener| {
             listener.set_nonblocking(true)?;
@@ -108,7 +108,7 @@ fn enter(_: &File) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-async fn serve(listener: tokio::net::TcpListener, to: SocketAddrV4) {
+async fn serve(listener: tokio::net::TcpListener, to: SocketAddr) {
     loop {
         match listener.accept().await {
             // Ends with the runtime at the latest.
@@ -123,7 +123,7 @@ async fn serve(listener: tokio::net::TcpListener, to: SocketAddrV4) {
 }
 
 /// One connection. A refusal inside shows outside as a connection that ends.
-async fn forward(mut outside: TcpStream, to: SocketAddrV4) {
+async fn forward(mut outside: TcpStream, to: SocketAddr) {
     let inside = TcpStream::connect(to).await;
     let ended = match inside {
         Ok(mut inside) => {

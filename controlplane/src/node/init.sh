@@ -1,18 +1,21 @@
 #!/bin/sh
-# The first process of a node: init.sh FOLDER. It runs in new mount, process and network namespaces,
+# The first process of a node: init.sh FOLDER SERVER NODE SERVICES. It runs in new mount, process and network namespaces,
 # makes them what a kubelet expects, writes FOLDER/made, and reaps orphans until it is killed.
 #
 # Guarantees: nothing of the machine's own network, mounts or settings is changed; the two folders
 # that mounts need are made where they are missing.
 set -eu
-work="$1"
+work="$1" server="$2" node="$3" services="$4"
 
 ip link set lo up
 # The address of the Service `kubernetes`, on which kube-apiserver listens, and the node's own.
-ip addr add 10.96.0.1/32 dev lo
-ip addr add 10.99.0.1/32 dev lo
-ip route add 10.96.0.0/16 dev lo src 10.99.0.1
-echo 1 >/proc/sys/net/ipv4/ip_forward
+ip addr add "$server" dev lo
+ip addr add "$node" dev lo
+ip route add "$services" dev lo src "$node"
+case "$node" in
+    *:*) echo 1 >/proc/sys/net/ipv6/conf/all/forwarding ;;
+    *) echo 1 >/proc/sys/net/ipv4/ip_forward ;;
+esac
 
 # Where kubelet and containerd write whatever their options say.
 mkdir -p /var/lib/cni /var/lib/kubelet

@@ -14,6 +14,7 @@
 //! Not there: DNS, Services' addresses (no kube-proxy), NetworkPolicy.
 
 mod access;
+mod addresses;
 mod cgroups;
 mod components;
 mod error;
@@ -37,6 +38,7 @@ use crate::node::namespaces::Namespaces;
 use crate::options::{Datastore, User};
 use crate::plane::ControlPlane;
 
+pub use crate::node::addresses::IpFamily;
 pub use crate::node::error::Error;
 pub use crate::node::image::{PAUSE, of_source};
 pub use crate::node::programs::Programs;
@@ -56,6 +58,8 @@ pub struct Options {
     pub users: Vec<User>,
     /// CRDs (YAML) that are there from the beginning.
     pub crds: Vec<PathBuf>,
+    /// Which addresses there are.
+    pub family: IpFamily,
     /// kube-apiserver's port on 127.0.0.1; `None` takes a free one.
     pub port: Option<u16>,
     /// After which a component that is not ready counts as failed.
@@ -93,11 +97,12 @@ impl Node {
         let log = |component: &str| log(&options.logs, component);
         let pause = image::pause(&options.dir).await?;
         let within = options.start_within;
-        let namespaces =
-            Namespaces::start(&options.dir, &cgroups, log("namespaces"), within).await?;
-        let forward = Forward::start(options.port, namespaces.pid(), access::SERVER)?;
+        let namespaces = Namespaces::start(&options, &cgroups, log("namespaces")).await?;
+        let server = options.family.server();
+        let forward = Forward::start(options.port, namespaces.pid(), server)?;
 
-        let spec = components::containerd(&options.dir, &namespaces, log("containerd"))?;
+        let spec =
+            components::containerd(&options.dir, options.family, &namespaces, log("containerd"))?;
         let mut containerd = Component::spawn("containerd", spec).await?;
         let plane = access::options(&options, &namespaces, forward.port())?;
         let plane = ControlPlane::start(binaries, plane).await?;
@@ -112,9 +117,10 @@ impl Node {
         let kubeconfig = plane.kubeconfig(SCHEDULER);
         let spec = components::scheduler(node_binaries, &kubeconfig, log("kube-scheduler"));
         let scheduler = Component::spawn("kube-scheduler", spec).await?;
-        let kubeconfig = access::from_inside(&plane, KUBELET, &options.dir)?;
+        let kubeconfig = access::from_inside(&plane, KUBELET, &options)?;
         let place = components::Place {
             dir: &options.dir,
+            family: options.family,
             namespaces: &namespaces,
             cgroup: cgroups.name(),
         };

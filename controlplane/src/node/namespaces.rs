@@ -6,15 +6,14 @@
 use std::io::ErrorKind::NotFound;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::component::Component;
 use crate::credentials::owner_only;
-use crate::node::Error;
 use crate::node::cgroups::Cgroups;
 use crate::node::tools::on_path;
+use crate::node::{Error, Options};
 use tare_procstat::process::Spec;
 
 const INIT: &str = include_str!("init.sh");
@@ -46,11 +45,11 @@ pub(crate) fn refuse_hidden(dir: &Path) -> Result<(), Error> {
 impl Namespaces {
     /// Returns when everything in them is made.
     pub(crate) async fn start(
-        dir: &Path,
+        options: &Options,
         cgroups: &Cgroups,
         log: PathBuf,
-        within: Duration,
     ) -> Result<Namespaces, Error> {
+        let (dir, family) = (&options.dir, options.family);
         let (init, made, enter) = (dir.join("init.sh"), dir.join("made"), dir.join("enter"));
         owner_only::file(&init, INIT)?;
         match std::fs::remove_file(&made) {
@@ -62,7 +61,13 @@ impl Namespaces {
         let unshare = "-- unshare --mount --pid --net --fork --kill-child --propagation private \
                        --mount-proc -- sh";
         args.extend(unshare.split_whitespace().map(str::to_owned));
-        args.extend([&init, dir].map(|path: &Path| path.display().to_string()));
+        args.extend([&init, dir].map(|path| path.display().to_string()));
+        let (server, node) = (family.server().ip(), family.node());
+        args.extend([
+            server.to_string(),
+            node.to_string(),
+            family.services().to_owned(),
+        ]);
         let spec = Spec {
             name: "namespaces".to_owned(),
             program: PathBuf::from("sh"),
@@ -79,7 +84,7 @@ impl Namespaces {
                 false => Err("the namespaces are not made yet".to_owned()),
             }
         };
-        component.until(within, there).await?;
+        component.until(options.start_within, there).await?;
         let first = only_child(component.pid())?;
         owner_only::file(&enter, &script(cgroups, first))?;
         let executable = std::os::unix::fs::PermissionsExt::from_mode(0o700);

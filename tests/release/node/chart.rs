@@ -56,8 +56,20 @@ pub async fn a_release_works_changes_and_leaves_the_edgeapps(test_node: &TestNod
         "get clusterrole,clusterrolebinding -l app.kubernetes.io/part-of=tare -o name",
         str::is_empty,
     );
-    // The CRD stays, and what it defines.
+    // The CRD stays, and what it defines. A release of another name does not take it over unless it is told to.
     test_node.until_ready("chart", "web", 2);
+    let refused = release.tries(&format!("install other {CHART}"));
+    let refused = refused.expect_err("the CRD belongs to the release tare");
+    assert!(refused.contains("edgeapps.tare.dev"), "{refused}");
+    release.does(&format!("install other {CHART} --take-ownership"));
+    test_node.until_rolled_out();
+    test_node.kubectl("-n chart scale ea/web --replicas=1");
+    test_node.until_ready("chart", "web", 1);
+    release.does("uninstall other --wait --timeout=2m");
+    // And back.
+    release.does(&format!("install tare {CHART} --take-ownership"));
+    test_node.until_rolled_out();
+    release.does("uninstall tare --wait --timeout=2m");
     test_node.kubectl("-n chart delete ea --all --cascade=foreground --timeout=120s");
     test_node.kubectl("delete crd edgeapps.tare.dev --timeout=120s");
     test_node.kubectl("delete namespace chart --timeout=120s");
@@ -76,13 +88,17 @@ impl<'a> Release<'a> {
     }
 
     fn does(&self, line: &str) {
+        let said = self.tries(line);
+        said.unwrap_or_else(|said| panic!("helm {line}: {said}"));
+    }
+
+    fn tries(&self, line: &str) -> Result<String, String> {
         let mut command = Command::new(&self.helm);
         command
             .args(line.split(' '))
             .arg("--namespace=default")
             .env_clear()
             .envs(self.test_node.environment());
-        let said = helm::printed(&mut command);
-        said.unwrap_or_else(|said| panic!("helm {line}: {said}"));
+        helm::printed(&mut command)
     }
 }

@@ -13,6 +13,7 @@ mod check;
 mod example;
 mod image;
 mod install;
+mod ipv6;
 mod memory;
 mod removal;
 mod test_node;
@@ -21,6 +22,7 @@ mod work;
 
 use std::sync::Arc;
 
+use controlplane::node::IpFamily;
 use controlplane::shared::Shared;
 use futures::future::BoxFuture;
 use libtest_mimic::{Failed, Trial};
@@ -65,11 +67,12 @@ pub fn trials() -> std::io::Result<Vec<Trial>> {
     }
     let needs = needs.ok();
     let ignored = needs.is_none();
+    let for_ipv6 = needs.clone();
     let shared = Shared::new(move || {
         let needs = needs.clone();
         async move {
             let needs = needs.ok_or("something is missing")?;
-            TestNode::start(&needs).await
+            TestNode::start(&needs, "node", IpFamily::V4).await
         }
     })?;
     let shared = Arc::new(shared);
@@ -84,5 +87,8 @@ pub fn trials() -> std::io::Result<Vec<Trial>> {
     let applied = SCENARIOS.iter().map(|one| trial(one, ignored));
     let without_helm = ignored || helm::find().is_err();
     let of_the_chart = OF_THE_CHART.iter().map(|one| trial(one, without_helm));
-    Ok(applied.chain(of_the_chart).collect())
+    let of_ipv6 = move || ipv6::it_is_probed_and_works(for_ipv6.as_ref());
+    let of_ipv6 = Trial::test("node::with_ipv6_alone_it_is_probed_and_works", of_ipv6);
+    let of_ipv6 = of_ipv6.with_ignored_flag(ignored);
+    Ok(applied.chain(of_the_chart).chain([of_ipv6]).collect())
 }

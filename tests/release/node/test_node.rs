@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use controlplane::node;
-use controlplane::node::Node;
+use controlplane::node::{IpFamily, Node};
 use controlplane::{Datastore, User};
 use serde_json::Value;
 use tare_procstat::temp_dir::TempDir;
@@ -50,10 +50,11 @@ pub struct TestNode {
 }
 
 impl TestNode {
-    pub async fn start(needs: &Needs) -> Result<TestNode, String> {
+    /// A node of that name, with addresses of that family.
+    pub async fn start(needs: &Needs, name: &str, family: IpFamily) -> Result<TestNode, String> {
         let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let dir = TempDir::create(base, "node").map_err(|error| error.to_string())?;
-        let logs = base.join("logs/node");
+        let dir = TempDir::create(base, name).map_err(|error| error.to_string())?;
+        let logs = base.join("logs").join(name);
         // Logs of an earlier run are deleted.
         let _ = std::fs::remove_dir_all(&logs);
         let options = node::Options {
@@ -62,6 +63,7 @@ impl TestNode {
             logs: logs.join("node"),
             users: vec![User::admin(PERSON)],
             crds: Vec::new(),
+            family,
             port: None,
             start_within: TIMEOUT,
         };

@@ -32,6 +32,7 @@ impl Started {
             logs: options.logs,
             users: options.users,
             crds: options.crds,
+            family: node::IpFamily::V4,
             port: options.port,
             start_within: options.start_within,
         };

@@ -71,6 +71,7 @@ impl Bed {
             logs: dir.path().join("node"),
             users: vec![User::admin(PERSON)],
             crds: Vec::new(),
+            family: node::IpFamily::V4,
             port: None,
             start_within: TIMEOUT,
         };
