@@ -178,6 +178,17 @@ const LISTED: &[(&str, &str)] = &[
         "./check.sh",
         "needs a cluster; tests/repository/check.rs runs it",
     ),
+    (
+        "./verify.sh *",
+        "needs a signed release; tests/release runs it on one",
+    ),
+    ("cosign *", "needs a signed release and a program of others"),
+    ("openssl *", "needs a signed release; verify.sh does it"),
+    ("sha256sum *", "needs a signed release; verify.sh does it"),
+    (
+        "just release",
+        "takes minutes; tests/release signs and verifies files",
+    ),
     ("sudo *", "needs root and k3s"),
     ("apt-get install *", "needs root"),
     ("mkdir -p /tmp/kubesim", "prepares the command after it"),
