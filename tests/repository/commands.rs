@@ -169,7 +169,7 @@ const LISTED: &[(&str, &str)] = &[
         "takes a day; .ci/run makes a campaign of minutes",
     ),
     ("just bloat *", "builds a static binary"),
-    ("just order", "takes minutes, needs valgrind"),
+    ("just order", "takes minutes, and traces processes"),
     (
         "dist/check.sh",
         "needs a cluster; tests/repository/check.rs runs it",
