@@ -1,6 +1,6 @@
 module tare.dev/kubernetes-1.35
 
-go 1.26.0
+go 1.26.5
 
 require (
 	cel.dev/expr v0.24.0 // indirect
