@@ -132,7 +132,7 @@ bloat TARGET="x86_64-unknown-linux-musl" PACKAGE="tare":
     scripts/bloat.sh {{TARGET}} {{PACKAGE}}
 
 # Which functions of tare run, for the linker (scripts/order/tare.txt): when its code has changed much.
-order OBJECTS="100":
+order OBJECTS="1000":
     scripts/order.sh {{OBJECTS}}
 
 # The operator's image as an OCI layout in target/image, with its sizes: `just image`, `just image amd64`.

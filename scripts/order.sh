@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Which functions tare runs: scripts/order.sh [OBJECTS]
 #
-# Lets the bench on the simulated server offer OBJECTS (100) to the static binary as order.py traces it: first a start
+# Lets the bench on the simulated server offer OBJECTS (1000) to the static binary as order.py traces it: first a start
 # without objects, then, in each cache mode, a burst, a steady rate, updates, deletions and a restart. Every
 # function that was entered goes to scripts/order/tare.txt, which scripts/dist.sh gives to the linker:
 # what runs lies beside what runs, and pages of the file that hold nothing else are never mapped.
@@ -11,7 +11,7 @@
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
-objects="${1:-100}"
+objects="${1:-1000}"
 [[ "$objects" =~ ^[1-9][0-9]*$ ]] || { echo "error: \"$objects\" is not a number of objects" >&2; exit 2; }
 command -v readelf >/dev/null || { echo "error: readelf is missing; install Debian's package binutils" >&2; exit 1; }
 
