@@ -23,14 +23,22 @@ async fn fixed_fields_of_built_in_kinds_are_refused(context: Context) -> Check {
     });
     let image = json!([{ "name": "main", "image": "registry.local/web:2" }]);
     let template = json!({ "template": { "spec": { "containers": image } } });
+    // One error for all of its fields before 1.37.
+    let of_a_set = match context.minor_version().await? >= 37 {
+        true => ("spec.serviceName", "field is immutable"),
+        false => (
+            "spec",
+            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
+        ),
+    };
     for (group, plural, sent, change, at, says) in [
         (
             APPS,
             "statefulsets",
             stateful_set(),
             json!({ "spec": { "serviceName": "b" } }),
-            "spec",
-            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
+            of_a_set.0,
+            of_a_set.1,
         ),
         (
             APPS,

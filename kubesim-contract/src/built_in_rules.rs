@@ -15,6 +15,7 @@ theme! { "built-in rules":
     a_new_deployment_has_an_empty_status,
     the_spec_alone_raises_the_generation_of_built_in_kinds,
     kinds_without_a_generation_count_nothing,
+    an_autoscaler_counts_its_generation_since_1_37,
     only_kinds_with_a_status_have_its_subresource,
     a_stateful_set_is_scaled,
     a_role_is_created_by_an_update,
@@ -100,15 +101,26 @@ async fn the_spec_alone_raises_the_generation_of_built_in_kinds(context: Context
     Ok(())
 }
 
+async fn an_autoscaler_counts_its_generation_since_1_37(context: Context) -> Check {
+    let autoscalers = context.kind(SCALING, "horizontalpodautoscalers");
+    autoscalers
+        .create(autoscaler())
+        .await
+        .succeeds("creating")?;
+    let change = json!({ "spec": { "maxReplicas": 4 } });
+    let changed = patched(&autoscalers, change).await.succeeds("changing")?;
+    // HPAGeneration.
+    let counted = (context.minor_version().await? >= 37).then_some(2);
+    equal(
+        "generation",
+        &changed["metadata"]["generation"],
+        &json!(counted),
+    )
+}
+
 async fn kinds_without_a_generation_count_nothing(context: Context) -> Check {
     let secrets = json!({ "secrets": [{ "name": "s" }] });
     for (group, plural, sent, change) in [
-        (
-            SCALING,
-            "horizontalpodautoscalers",
-            autoscaler(),
-            json!({ "spec": { "maxReplicas": 4 } }),
-        ),
         (CORE, "serviceaccounts", account(), secrets),
         (RBAC_V1, "roles", role(), json!({ "rules": [] })),
         (

@@ -135,11 +135,18 @@ async fn a_stateful_set_is_filled_with_defaults(context: Context) -> Check {
         "status": { "phase": "Pending" },
     });
     let retained = json!({ "whenDeleted": "Retain", "whenScaled": "Retain" });
+    let mut rolling = json!({ "partition": 0 });
+    let mut owned_rolling = json!({ ".": {}, "f:partition": {} });
+    // MaxUnavailableStatefulSet.
+    if context.minor_version().await? >= 37 {
+        rolling["maxUnavailable"] = 1.into();
+        owned_rolling["f:maxUnavailable"] = json!({});
+    }
     let want = json!({
         "spec": {
             "replicas": 1, "selector": selector(), "serviceName": "a", "template": filled_template(),
             "podManagementPolicy": "OrderedReady", "revisionHistoryLimit": 10,
-            "updateStrategy": { "type": "RollingUpdate", "rollingUpdate": { "partition": 0 } },
+            "updateStrategy": { "type": "RollingUpdate", "rollingUpdate": rolling },
             "persistentVolumeClaimRetentionPolicy": retained,
             "volumeClaimTemplates": [claim],
         },
@@ -149,7 +156,7 @@ async fn a_stateful_set_is_filled_with_defaults(context: Context) -> Check {
         "f:persistentVolumeClaimRetentionPolicy": { ".": {}, "f:whenDeleted": {}, "f:whenScaled": {} },
         "f:podManagementPolicy": {}, "f:replicas": {}, "f:revisionHistoryLimit": {}, "f:selector": {},
         "f:serviceName": {}, "f:template": owned_template(),
-        "f:updateStrategy": { "f:rollingUpdate": { ".": {}, "f:partition": {} }, "f:type": {} },
+        "f:updateStrategy": { "f:rollingUpdate": owned_rolling, "f:type": {} },
         "f:volumeClaimTemplates": {},
     }});
     let sets = context.kind(APPS, "statefulsets");
@@ -311,7 +318,16 @@ async fn an_autoscaler_is_filled_with_defaults(context: Context) -> Check {
         "f:maxReplicas": {}, "f:metrics": {}, "f:minReplicas": {},
         "f:scaleTargetRef": { "f:apiVersion": {}, "f:kind": {}, "f:name": {} },
     }});
-    let created = filled(&autoscalers(&context), autoscaler(), None, want, owned).await;
+    // HPAGeneration.
+    let generation = (context.minor_version().await? >= 37).then_some(1);
+    let created = filled(
+        &autoscalers(&context),
+        autoscaler(),
+        generation,
+        want,
+        owned,
+    )
+    .await;
     created.map(|_| ())
 }
 

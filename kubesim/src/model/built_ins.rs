@@ -124,27 +124,29 @@ fn workloads() -> Vec<BuiltIn> {
                 "/spec/updateStrategy/rollingUpdate/partition",
                 0,
             )
-            .default("/spec/persistentVolumeClaimRetentionPolicy/whenDeleted", "Retain")
-            .default("/spec/persistentVolumeClaimRetentionPolicy/whenScaled", "Retain")
+            .default_when(
+                updating(),
+                "/spec/updateStrategy/rollingUpdate/maxUnavailable",
+                1,
+            )
+            .default(
+                "/spec/persistentVolumeClaimRetentionPolicy/whenDeleted",
+                "Retain",
+            )
+            .default(
+                "/spec/persistentVolumeClaimRetentionPolicy/whenScaled",
+                "Retain",
+            )
             .default("/spec/volumeClaimTemplates/*/spec/volumeMode", "Filesystem")
             .default("/spec/volumeClaimTemplates/*/status/phase", "Pending")
             .default("/status/availableReplicas", 0)
             .quantities("/spec/volumeClaimTemplates/*/spec/resources/requests")
             .selects("statefulset")
             .check(Check::NotNegative("/spec/replicas"))
-            .check(Check::Fixed(
-                "/spec",
-                &[
-                    "replicas",
-                    "ordinals",
-                    "template",
-                    "updateStrategy",
-                    "revisionHistoryLimit",
-                    "persistentVolumeClaimRetentionPolicy",
-                    "minReadySeconds",
-                ],
-                "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
-            ))
+            .immutable("/spec/selector")
+            .immutable("/spec/volumeClaimTemplates")
+            .immutable("/spec/serviceName")
+            .immutable("/spec/podManagementPolicy")
             .ready(set_status(json!({
                 "readyReplicas": "$count /spec/replicas",
                 "availableReplicas": "$number /spec/replicas",
@@ -155,7 +157,10 @@ fn workloads() -> Vec<BuiltIn> {
             }))),
         workload(BuiltIn::of::<DaemonSet>())
             .short_name("ds")
-            .default("/metadata/annotations/deprecated.daemonset.template.generation", "1")
+            .default(
+                "/metadata/annotations/deprecated.daemonset.template.generation",
+                "1",
+            )
             .default("/spec/revisionHistoryLimit", 10)
             .default("/spec/updateStrategy/type", "RollingUpdate")
             .default_when(
@@ -163,15 +168,15 @@ fn workloads() -> Vec<BuiltIn> {
                 "/spec/updateStrategy/rollingUpdate/maxUnavailable",
                 1,
             )
-            .default_when(
-                updating(),
-                "/spec/updateStrategy/rollingUpdate/maxSurge",
-                0,
-            )
+            .default_when(updating(), "/spec/updateStrategy/rollingUpdate/maxSurge", 0)
             .selects("daemonset")
             .immutable("/spec/selector")
-            .ready(on_one_node(json!({ "numberReady": 1, "numberAvailable": 1, "numberUnavailable": null })))
-            .waiting(on_one_node(json!({ "numberReady": 0, "numberAvailable": null, "numberUnavailable": 1 }))),
+            .ready(on_one_node(
+                json!({ "numberReady": 1, "numberAvailable": 1, "numberUnavailable": null }),
+            ))
+            .waiting(on_one_node(
+                json!({ "numberReady": 0, "numberAvailable": null, "numberUnavailable": 1 }),
+            )),
     ]
 }
 
@@ -327,6 +332,7 @@ fn autoscaler() -> BuiltIn {
         .short_name("hpa")
         .in_all()
         .status()
+        .generation()
         .default("/spec/minReplicas", 1)
         .default("/spec/metrics", cpu)
         .default("/spec/behavior?/scaleUp/stabilizationWindowSeconds", 0)
