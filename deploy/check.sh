@@ -64,7 +64,8 @@ clean() {
     # A second Ctrl-C does not stop it.
     trap '' INT TERM HUP
     ask -n "$own" delete edgeapp check --cascade=foreground --ignore-not-found --wait=false >/dev/null 2>&1
-    wait_for -n "$own" --for=delete edgeapp/check --timeout=12s >/dev/null 2>&1
+    # The garbage collector learns of a new kind within 30 s, and this may be run as soon as the CRD is there.
+    wait_for -n "$own" --for=delete edgeapp/check --timeout=40s >/dev/null 2>&1
     ask delete namespace "$own" --ignore-not-found --wait=false >/dev/null 2>&1
 }
 trap 'clean' EXIT

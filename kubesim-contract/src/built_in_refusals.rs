@@ -23,10 +23,15 @@ async fn fixed_fields_of_built_in_kinds_are_refused(context: Context) -> Check {
     });
     let image = json!([{ "name": "main", "image": "registry.local/web:2" }]);
     let template = json!({ "template": { "spec": { "containers": image } } });
-    // One error for all of its fields before 1.37.
-    let of_a_set = match context.minor_version().await? >= 37 {
-        true => ("spec.serviceName", "field is immutable"),
-        false => (
+    // Before 1.37 one error for all fields of a StatefulSet, and words of its own for a role.
+    let is_older = context.minor_version().await? < 37;
+    let of_a_role = match is_older {
+        true => "cannot change roleRef",
+        false => "field is immutable",
+    };
+    let of_a_set = match is_older {
+        false => ("spec.serviceName", "field is immutable"),
+        true => (
             "spec",
             "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
         ),
@@ -70,7 +75,7 @@ async fn fixed_fields_of_built_in_kinds_are_refused(context: Context) -> Check {
             binding("Role"),
             json!({ "roleRef": { "name": "b" } }),
             "roleRef",
-            "cannot change roleRef",
+            of_a_role,
         ),
         (
             CORE,

@@ -395,7 +395,7 @@ fn access() -> Vec<BuiltIn> {
             .default_when(user("User"), "/subjects/*/apiGroup", RBAC)
             .default_when(user("Group"), "/subjects/*/apiGroup", RBAC)
             .required("/roleRef/name")
-            .check(Check::Immutable("/roleRef", "cannot change roleRef"))
+            .immutable("/roleRef")
     };
     let role = |kind: BuiltIn| {
         let verbs = "verbs must contain at least one value";
