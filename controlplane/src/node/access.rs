@@ -3,7 +3,7 @@
 //! Guarantees: inside of the node kube-apiserver has the address that pods are told; outside, a port
 //! of loopback. Leaves to others: the addresses themselves being there (`init.sh`).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use http::Request;
 use serde_json::Value;

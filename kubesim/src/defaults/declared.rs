@@ -156,10 +156,11 @@ fn apply_check(
                 }
             });
         }
-        Check::Immutable(at, detail) => {
+        Check::Immutable(at) => {
             let new = object.pointer(at).unwrap_or(&Value::Null);
             if old.is_some_and(|old| old.pointer(at).unwrap_or(&Value::Null) != new) {
-                errors.push(FieldError::invalid(segments(at).join("."), new, detail));
+                let at = segments(at).join(".");
+                errors.push(FieldError::invalid(at, new, "field is immutable"));
             }
         }
         Check::Fixed(at, free, detail) => {

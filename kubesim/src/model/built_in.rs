@@ -89,7 +89,7 @@ pub(crate) enum Check {
     /// This value counts as missing.
     Not(&'static str, &'static str, &'static str),
     NotNegative(&'static str),
-    Immutable(&'static str, &'static str),
+    Immutable(&'static str),
     /// Nothing below the pointer may change but these fields.
     Fixed(&'static str, &'static [&'static str], &'static str),
 }
@@ -197,7 +197,7 @@ impl BuiltIn {
 
     /// A field that stays as it is.
     pub fn immutable(self, at: &'static str) -> BuiltIn {
-        self.check(Check::Immutable(at, "field is immutable"))
+        self.check(Check::Immutable(at))
     }
 
     /// What is merged into an object `ready_delay` after it was created, or after each change of the spec where the

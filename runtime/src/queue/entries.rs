@@ -148,8 +148,7 @@ impl Entries {
         Admission::Accepted
     }
 
-    /// Lets a worker take an entry that waits for a time. One whose status has yielded long enough comes before
-    /// all others.
+    /// Lets a worker take an entry that waits for a time, after those that wait for a worker already.
     pub(super) fn enqueue(&mut self, key: &ObjectKey) -> Admission {
         let Some(entry) = self.by_key.get_mut(key) else {
             return Admission::Idle;
@@ -157,17 +156,13 @@ impl Entries {
         let Some(at_ms) = entry.state.timer_ms() else {
             return Admission::Accepted;
         };
-        let (first, is_retry) = (
-            entry.owner.work.status_yielded,
-            entry.owner.work.attempts > 0,
-        );
+        let is_retry = entry.owner.work.attempts > 0;
         entry.state = State::Queued;
         self.waiting_bytes -= entry.owner.spec_bytes();
         self.queued_bytes += entry.owner.spec_bytes();
         // The timer's key shares the text of the entry's; the caller's may be a copy of it.
         let timer = self.timers.take(&(at_ms, key.clone()));
         match timer {
-            Some((_, key)) if first => self.ready.push_front(key),
             Some((_, key)) if is_retry => self.retries.push_back(key),
             Some((_, key)) => self.ready.push_back(key),
             None => {}
@@ -278,13 +273,6 @@ impl Entries {
         if let Some(at_ms) = state.timer_ms() {
             self.timers.insert((at_ms, key.clone()));
         }
-    }
-
-    /// The first entry whose status has yielded, if it is also the first of all that wait.
-    pub(super) fn first_yielded(&self) -> Option<ObjectKey> {
-        let (_, key) = self.timers.first()?;
-        let entry = self.by_key.get(key)?;
-        entry.owner.work.status_yielded.then(|| key.clone())
     }
 
     /// The entry whose wait ends first, and when, ms.

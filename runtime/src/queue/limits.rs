@@ -19,7 +19,7 @@ pub struct Limits {
     pub backoff_max_ms: u64,
     /// How long events of children of an idle owner are merged, ms.
     pub merge_ms: u64,
-    /// How long a status that is not final yields to the work of others, ms.
+    /// How long a status that is not final yields to the work of others before it waits for a worker, ms.
     pub yield_ms: u64,
     /// How long an owner that is not ready is kept, ms: its progress deadline.
     pub progress_ms: u64,
@@ -32,8 +32,9 @@ impl Default for Limits {
     /// specs that wait for their children are 0.8 to 0.9 MB above what healthy ones leave (896 and 256: 1.0 to
     /// 1.1; 3,584: 2.6), and a burst costs no more reads. An owner that waits without its spec costs one read. 256 KiB of
     /// specs that wait for a worker: 16 workers with 10 each of 1.5 KB behind them.
-    /// Three seconds of yielding: pods that take two are ready meanwhile (docs/design-notes/writes.md has the figures). More
-    /// room would save more writes, at a higher peak where the server answers at once.
+    /// A second of yielding, and then the last place of those that wait for a worker: in a burst that is another second
+    /// or two, in which pods that take two are ready (docs/design-notes/writes.md has the figures), and no time where a worker is
+    /// free. More room would save more writes, at a higher peak where the server answers at once.
     /// 600 s is the default `progressDeadlineSeconds` of a Deployment. Back-off as client-go's
     /// default limiter, which starts lower (5 ms) and ends at 1000 s; at the edge the server is slow.
     fn default() -> Self {
@@ -45,7 +46,7 @@ impl Default for Limits {
             backoff_base_ms: 500,
             backoff_max_ms: 300_000,
             merge_ms: 1_000,
-            yield_ms: 3_000,
+            yield_ms: 1_000,
             progress_ms: 600_000,
             confirm_ms: 60_000,
         }

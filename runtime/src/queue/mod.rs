@@ -103,13 +103,9 @@ impl Queue {
         });
     }
 
-    /// The next owner to work on, for a worker that is free. Where it finds no other, a status has no reason to yield.
+    /// The next owner to work on, for a worker that is free.
     pub fn take(&mut self) -> Option<(ObjectKey, OwnerState)> {
-        self.entries.take().or_else(|| {
-            let key = self.entries.first_yielded()?;
-            self.entries.enqueue(&key);
-            self.entries.take()
-        })
+        self.entries.take()
     }
 
     /// When something is due next, ms.

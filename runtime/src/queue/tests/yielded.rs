@@ -14,38 +14,33 @@ fn with_one_yielded() -> Queue {
 }
 
 #[test]
-fn it_is_due_within_three_seconds_and_then_before_all_others() {
+fn it_is_due_after_a_second_and_then_waits_in_line() {
     let mut queue = with_one_yielded();
     for name in ["a/b", "a/c"] {
         queue.admit_owner(&name.into(), owner_at(1, 6), Triggers::default());
     }
-    assert_eq!(queue.next_due_ms(), Some(3_000));
-    let (key, _) = take(&mut queue);
-    assert_eq!(key, "a/b".into());
-    queue.wake(3_000);
+    assert_eq!(queue.next_due_ms(), Some(1_000));
+    queue.wake(999);
+    assert_eq!(take(&mut queue).0, "a/b".into());
+    queue.wake(1_000);
+    queue.admit_owner(&"a/d".into(), owner_at(1, 6), Triggers::default());
+    assert_eq!(take(&mut queue).0, "a/c".into());
     let (key, owner) = take(&mut queue);
     assert_eq!(key, "a/x".into());
     assert!(owner.work.status_yielded && owner.work.triggers.has(Triggers::STATUS));
+    assert_eq!(take(&mut queue).0, "a/d".into());
 }
 
 #[test]
 fn what_becomes_ready_meanwhile_does_not_make_it_due_sooner() {
     let mut queue = with_one_yielded();
-    queue.admit_owner(&"a/b".into(), owner_at(1, 6), Triggers::default());
     on_child_event(&mut queue, &"a/x".into(), child(9, 1), 10);
-    assert_eq!(take(&mut queue).0, "a/b".into());
+    assert!(queue.take().is_none());
+    assert_eq!(queue.next_due_ms(), Some(1_000));
+    queue.wake(1_000);
     let (_, owner) = take(&mut queue);
     let record = owner.children.first().expect("recorded");
     assert_eq!(record.state.ready_replicas, 1);
-}
-
-#[test]
-fn it_has_no_reason_to_wait_where_a_worker_finds_nothing_else() {
-    let mut queue = with_one_yielded();
-    queue.admit_owner(&"a/hangs".into(), owner_at(1, 6), Triggers::default());
-    assert_eq!(take(&mut queue).0, "a/hangs".into());
-    assert_eq!(take(&mut queue).0, "a/x".into());
-    assert!(queue.take().is_none());
 }
 
 #[test]
@@ -65,6 +60,7 @@ fn a_failure_after_it_backs_off_like_any_other() {
         Outcome::Stuck,
     ] {
         let mut queue = with_one_yielded();
+        queue.wake(1_000);
         let (key, owner) = take(&mut queue);
         assert!(owner.work.status_yielded);
         queue.finish(&key, owner, outcome, 1_000);
