@@ -10,8 +10,10 @@ use crate::helm::printed;
 
 const CHECKOUT: &str = env!("CARGO_MANIFEST_DIR");
 
+type Change = fn(&Path) -> std::io::Result<()>;
+
 /// What somebody does to a release, and what `verify.sh` then says.
-const CHANGES: &[(&str, fn(&Path) -> std::io::Result<()>, &str)] = &[
+const CHANGES: &[(&str, Change, &str)] = &[
     (
         "a file",
         |dist| fs::write(dist.join("tare"), "another"),
