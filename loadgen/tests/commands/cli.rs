@@ -164,7 +164,7 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
             "unknown version of Kubernetes",
             &["control-plane", "build", "--kubernetes", "1.33"],
             2,
-            &["--kubernetes: no module for Kubernetes \"1.34\"; choose one of 1.37, 1.36, 1.35"],
+            &["--kubernetes: no module for Kubernetes \"1.33\"; choose one of 1.37, 1.36, 1.35"],
         ),
         case(
             "node of another version",
