@@ -12,7 +12,8 @@ use crate::overload::record::Figures;
 use crate::overload::setting::Setting;
 use crate::overload::wait;
 
-const OWNERS: usize = 12;
+/// New ones for each life: each is created with two children, so no life lacks writes, however many the last one did.
+const OWNERS: usize = 6;
 /// The n-th write of each life, and where it is interrupted.
 const KILLS: [(usize, Point); 10] = [
     (1, Point::Before),
@@ -41,8 +42,8 @@ pub async fn ten_times_at_named_points(
     for resource in ["deployments", "services"] {
         histories.push((resource, History::begin(cluster, resource).await));
     }
-    wait::create(cluster, "web", OWNERS, &web()).await;
-    for (nth, point) in KILLS {
+    for (life, (nth, point)) in KILLS.into_iter().enumerate() {
+        wait::create(cluster, &format!("web-{life}"), OWNERS, &web()).await;
         proxy.count_anew();
         proxy.rule(move |facts| match facts.nth_write == nth {
             true => Fault::HoldAt(point),
@@ -64,9 +65,10 @@ pub async fn ten_times_at_named_points(
     proxy.heal();
     let began = Instant::now();
     let operator = setting.operate(&through).await?;
-    wait::until_running(cluster, "web", OWNERS, 4 * LIMIT, figures).await?;
+    let owners = OWNERS * KILLS.len();
+    wait::until_running(cluster, "web", owners, 4 * LIMIT, figures).await?;
     figures.within("all Running after the last start", began.elapsed(), LIMIT);
-    wait::check_children(cluster, OWNERS).await?;
+    wait::check_children(cluster, owners).await?;
     for (resource, history) in &histories {
         let again = history.created_again(cluster).await?;
         let name = format!("{resource} created again under a name that had one");
