@@ -10,6 +10,8 @@ shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/shipped.sh
 source scripts/shipped.sh
+# shellcheck source=scripts/layout.sh
+source scripts/layout.sh
 registry="${1:-}"
 registry="${registry%/}"
 [[ -n "$registry" && "$registry" != *://* && $# -eq 1 ]] || fail "name one registry, without a scheme: scripts/push.sh registry.example/team" 2
@@ -24,7 +26,7 @@ for package in "${packages[@]}"; do
     [[ -f "$archive" ]] || fail "$archive is not there; run: just release"
     skopeo --policy "$policy" copy --all --preserve-digests "${options[@]}" "oci-archive:$archive:$version" "docker://$registry/$package:$version"
     # What is attached to it, such as its SBOM; with the tag also on registries without the referrers API.
-    tag="$(tar -xOf "$archive" ./index.json | jq -r '.manifests[1].annotations["org.opencontainers.image.ref.name"]')"
+    tag="$(referrers_tag "$(tar -xOf "$archive" ./index.json | jq -r '.manifests[0].digest')")"
     skopeo --policy "$policy" copy --all --preserve-digests "${options[@]}" "oci-archive:$archive:$tag" "docker://$registry/$package:$tag"
     echo "pushed: $registry/$package:$version"
 done

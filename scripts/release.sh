@@ -107,9 +107,10 @@ cp deploy/sample.yaml deploy/check.sh scripts/verify.sh deploy/README.md LICENSE
 
 (cd "$new" && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs -d '\n' sha256sum >SHA256SUMS)
 chmod 0755 "$new"
-scripts/sign.sh "$new"
 rm -rf dist
 mv "$new" dist
+# Last: a key that cannot be used loses none of the work, and sign.sh signs later.
+scripts/sign.sh
 echo
 echo "dist, bytes"
 (cd dist && find . -type f -printf '%10s  %P\n' | LC_ALL=C sort -k 2)
