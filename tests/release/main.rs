@@ -68,12 +68,16 @@ fn trials() -> std::io::Result<Vec<Trial>> {
 }
 
 fn run(name: &str, scenario: Run) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         let cluster = PopulatedCluster::start(name).await?;
         scenario(&cluster).await
     })
+}
+
+/// For a test that has a cluster of its own.
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
 }

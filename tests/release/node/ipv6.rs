@@ -5,15 +5,12 @@ use libtest_mimic::Failed;
 
 use crate::node::test_node::{Needs, TestNode, text};
 use crate::node::work::web;
+use crate::runtime;
 
 /// On a node of its own.
 pub fn it_is_probed_and_works(needs: Option<&Needs>) -> Result<(), Failed> {
     let needs = needs.ok_or("something is missing")?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         let test_node = TestNode::start(needs, "node-ipv6", IpFamily::V6).await?;
         works(&test_node);
         Ok(())
