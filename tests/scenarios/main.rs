@@ -381,23 +381,25 @@ const SHIPPED: &[Scenario] = &[
 /// Tests that run beside each other.
 type Suite = fn(&Arguments) -> Result<Conclusion, Failed>;
 
-/// One after the other: what is measured under overload has the machine for itself.
+/// One after the other: what is measured under overload has the machine for itself. After a failure
+/// there is no next one, so that what failed is at the end of the output.
 const SUITES: [Suite; 3] = [stories, objects::run, overload::run];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let mut failed = false;
     for suite in SUITES {
-        failed |= suite(&arguments).map_or_else(
+        let failed = suite(&arguments).map_or_else(
             |error| {
                 eprintln!("error: {}", error.message().unwrap_or_default());
                 true
             },
             |conclusion| conclusion.has_failed(),
         );
+        if failed {
+            return ExitCode::from(101); // as libtest ends
+        }
     }
-    // As libtest ends.
-    ExitCode::from(if failed { 101 } else { 0 })
+    ExitCode::SUCCESS
 }
 
 /// Runs tests on so many threads, where the arguments do not choose another number.
