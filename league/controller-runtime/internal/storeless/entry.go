@@ -15,7 +15,7 @@ const (
 	queued state = iota
 	// inFlight: a worker has it.
 	inFlight
-	// delayed: waits for its time, after a failure or while events of children merge.
+	// delayed: waits for its time, after a failure, while events of children merge, or as its status yields.
 	delayed
 	// held: written; kept until the watches have shown it and it is ready.
 	held
@@ -50,6 +50,8 @@ type work struct {
 	// heard: a status has to be written anew.
 	heard    bool
 	attempts int
+	// yielded is the generation whose children are written and whose status has yielded to the work of others, or 0.
+	yielded int64
 }
 
 type slot struct {
@@ -99,6 +101,8 @@ type verdict struct {
 	after time.Duration
 	// gone: there is no such owner any more.
 	gone bool
+	// yields: the children are written, and the status waits.
+	yields bool
 }
 
 // backoff doubles from half a second to five minutes, with equal jitter.

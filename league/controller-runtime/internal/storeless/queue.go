@@ -18,6 +18,8 @@ const (
 	mergeTime = time.Second
 	// holdTime is a Deployment's default progress deadline.
 	holdTime = 10 * time.Minute
+	// yieldTime is how long a status that is not final yields to the work of others before it waits for a worker.
+	yieldTime = time.Second
 	// confirmTime is how long a ready owner is kept at most for a watch to show our last write.
 	confirmTime = time.Minute
 )
@@ -36,8 +38,10 @@ type queue struct {
 	// shown is the newest version that the watch of each kind has shown.
 	shown                  [kinds]version
 	queuedSpecs, heldSpecs int
-	// departed are the owners whose children the garbage collector is deleting.
-	departed departed
+	// busy are the owners that workers have.
+	busy int
+	// recent are the owners that were written or deleted a short time ago.
+	recent recent
 	// owe asks for a join.
 	owe func(extent)
 }
@@ -65,8 +69,8 @@ func (q *queue) offer(seen *owner) {
 	e := q.entries[key]
 	switch {
 	case e == nil:
-		// A page of a join may be older than the deletion.
-		if !seen.needsWork() || q.departed.contains(meta.UID) {
+		// A page of a join may be older than the deletion, or than our own last write.
+		if !seen.needsWork() || q.recent.last(meta.UID) > meta.ResourceVersion {
 			return
 		}
 		if q.queuedSpecs >= maxQueuedSpecs || !q.hasRoom() {
@@ -134,7 +138,7 @@ func (q *queue) checkLater(key string, after time.Duration) {
 
 // forget takes note that an owner is gone or going.
 func (q *queue) forget(key, uid string) {
-	q.departed.add(uid)
+	q.recent.add(uid, deleted)
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	switch e := q.entries[key]; {
@@ -152,7 +156,7 @@ func (q *queue) hear(key string, news *childNews) {
 	e := q.entries[key]
 	if e == nil {
 		q.mutex.Unlock()
-		if !q.departed.contains(news.uid) {
+		if q.recent.last(news.uid) != deleted {
 			q.checkLater(key, mergeTime)
 		}
 		return
@@ -202,6 +206,7 @@ func (q *queue) take(ctx context.Context) (work, bool) {
 			if e := q.entries[key]; e != nil && e.state == queued {
 				q.count(e, -1)
 				e.state = inFlight
+				q.busy++
 				q.room.Broadcast()
 				return e.work, true
 			}
@@ -219,6 +224,7 @@ func (q *queue) take(ctx context.Context) (work, bool) {
 func (q *queue) finish(done work, how verdict) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
+	q.busy--
 	e := q.entries[done.key]
 	pending, news, gone := e.pending, e.news, e.gone
 	e.pending, e.news, e.gone = nil, [kinds]*childNews{}, false
@@ -250,6 +256,8 @@ func (q *queue) finish(done work, how verdict) {
 		q.wait(e, delayed, how.after)
 	case how.err != nil:
 		q.wait(e, delayed, backoff(e.work.attempts))
+	case how.yields && !e.work.check && e.work.owner.Metadata.Generation == e.work.yielded:
+		q.wait(e, delayed, yieldTime)
 	case e.work.due():
 		q.enqueue(e)
 	case e.work.owner != nil && e.work.owner.settled():
@@ -261,6 +269,15 @@ func (q *queue) finish(done work, how verdict) {
 		}
 		q.wait(e, held, holdTime)
 	}
+}
+
+// mayYield says whether more owners wait than workers are free, and a status has room to wait: few entries wait for a
+// time, and half of the specs that they may keep is free.
+func (q *queue) mayYield() bool {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	waiting := len(q.entries) - len(q.ready) - q.busy
+	return len(q.ready)+q.busy > workers && waiting < maxEntries/4 && q.heldSpecs < maxHeldSpecs/2
 }
 
 // waitForRoom blocks a join while more than half of the bounds is taken: watches need theirs.
@@ -374,11 +391,11 @@ func (q *queue) keep(e *entry, seen *owner) {
 	q.count(e, +1)
 }
 
-// count keeps the books of specs.
+// count keeps the books of specs. One whose status has yielded keeps out no new owner when it waits for a worker.
 func (q *queue) count(e *entry, by int) {
 	switch {
 	case e.work.owner == nil || e.state == inFlight:
-	case e.state == queued:
+	case e.state == queued && e.work.yielded == 0:
 		q.queuedSpecs += by
 	default:
 		q.heldSpecs += by
@@ -388,6 +405,9 @@ func (q *queue) count(e *entry, by int) {
 func (q *queue) remove(e *entry) {
 	q.stop(e)
 	q.count(e, -1)
+	if e.work.written != 0 {
+		q.recent.add(e.work.uid, e.work.written)
+	}
 	delete(q.entries, e.work.key)
 	q.room.Broadcast()
 	if len(q.entries) == 0 {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"tare.dev/league/controller-runtime/internal/edgeapp"
 )
@@ -227,5 +229,63 @@ func TestWhatHappensToChildrenOfADeletedOwnerIsNoWork(t *testing.T) {
 	q.see(next)
 	if w := take(t, q); w.uid != "another" {
 		t.Errorf("uid %s", w.uid)
+	}
+}
+
+func TestAStatusThatYieldsWaitsForASecondAndThenInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newTestQueue(t)
+		q.see(app("web", 5, 1, 0))
+		w := take(t, q)
+		w.yielded = 1
+		q.finish(w, verdict{yields: true})
+		// What it waits for does not end its time.
+		q.hear(w.key, &childNews{
+			kind: deployments, uid: w.uid, version: 9, state: edgeapp.DeploymentState{ReadyReplicas: 1},
+		})
+		none(t, q, "its status yields")
+		time.Sleep(yieldTime - time.Millisecond)
+		q.see(app("other", 6, 1, 0))
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if first := take(t, q); first.key == w.key {
+			t.Fatal("it goes before an owner that has waited longer")
+		}
+		if again := take(t, q); again.key != w.key || again.slots[deployments].state.ReadyReplicas != 1 {
+			t.Fatalf("%+v", again)
+		}
+	})
+}
+
+func TestAChangedSpecDoesNotYield(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newTestQueue(t)
+		q.see(app("web", 5, 1, 0))
+		w := take(t, q)
+		w.yielded = 1
+		q.finish(w, verdict{yields: true})
+		q.see(app("web", 9, 2, 0))
+		if again := take(t, q); again.owner.Metadata.Generation == again.yielded {
+			t.Fatal("the children of the new spec are taken for written")
+		}
+	})
+}
+
+func TestAPageThatIsOlderThanOurLastWriteIsNoWork(t *testing.T) {
+	q, _ := newTestQueue(t)
+	q.see(app("web", 5, 1, 0))
+	w := take(t, q)
+	w.owner, w.written = app("web", 9, 1, 1), 9
+	q.show(owners, 9)
+	q.finish(w, verdict{})
+	if len(q.entries) != 0 {
+		t.Fatalf("%d entries", len(q.entries))
+	}
+	q.see(app("web", 5, 1, 0))
+	none(t, q, "the page of a join is older than our write")
+	// Somebody has emptied the status.
+	q.see(app("web", 12, 1, 0))
+	if again := take(t, q); again.key != w.key {
+		t.Errorf("%+v", again)
 	}
 }

@@ -27,6 +27,8 @@ var (
 	// errGone: there is no such owner any more, or it is being deleted: its children are the garbage
 	// collector's.
 	errGone = errors.New("the owner is gone")
+	// errYields: the children are written, and the status yields to the work of others.
+	errYields = errors.New("the status yields")
 	// errWait: something has to pass by first; nothing is wrong.
 	errWait = errors.New("waiting for an object that is being deleted")
 )
@@ -51,7 +53,10 @@ func (o *Operator) reconcile(ctx context.Context, w *work) verdict {
 	var failed *failure
 	switch {
 	case err == nil:
+		w.yielded = 0
 		return verdict{}
+	case errors.Is(err, errYields):
+		return verdict{yields: true}
 	case errors.Is(err, errGone):
 		return verdict{gone: true}
 	case errors.Is(err, errWait):
@@ -85,14 +90,22 @@ func (o *Operator) once(ctx context.Context, w *work) error {
 	}
 	app := w.owner
 	fresh := app.fresh() && !w.check
-	if w.check || app.needsWork() {
+	written := w.yielded == app.Metadata.Generation
+	if w.check || app.needsWork() && !written {
 		for _, kind := range []int{deployments, services} {
 			if err := o.ensure(ctx, w, kind, fresh); err != nil {
 				return err
 			}
 		}
 	}
-	return o.writeStatus(ctx, w, edgeapp.Observed(app.identity(), &app.Spec, w.slots[deployments].state))
+	status := edgeapp.Observed(app.identity(), &app.Spec, w.slots[deployments].state)
+	if status.Phase == edgeapp.Progressing && !written && o.queue.mayYield() {
+		if stamped := status; stamped.Stamp(&app.Status, time.Now()) {
+			w.yielded = app.Metadata.Generation
+			return errYields
+		}
+	}
+	return o.writeStatus(ctx, w, status)
 }
 
 func (o *Operator) readOwner(ctx context.Context, w *work) error {
@@ -112,7 +125,7 @@ func (o *Operator) readOwner(ctx context.Context, w *work) error {
 		return errGone
 	}
 	if w.uid != "" && w.uid != read.Metadata.UID {
-		w.slots, w.written = [kinds]slot{}, 0
+		w.slots, w.written, w.yielded = [kinds]slot{}, 0, 0
 	}
 	w.owner, w.uid = &read, read.Metadata.UID
 	return nil
