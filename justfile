@@ -152,10 +152,10 @@ node-test *ARGS:
     cargo test -p loadgen --test commands -- a_node
     cargo test -p loadgen --test commands -- operator_pod
 
-# What takes minutes, before a release: the node; 5,000 EdgeApps within 16 MiB in runc; arm64 under qemu-user.
+# What takes minutes, before a release: the node; 5,000 EdgeApps within 16 MiB in runc; other processors under qemu-user.
 release-check: node-test
     cargo run --quiet -p loadgen -- control-plane build
-    scripts/dist.sh aarch64-unknown-linux-musl
+    scripts/dist.sh all
     cargo test -p tare --test release -- minutes:: --ignored --nocapture
 
 # Writes deploy/install.yaml from deploy/base.

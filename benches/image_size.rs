@@ -23,6 +23,7 @@ const PLATFORMS: [(&str, &str); 3] = [
     ("x86_64-unknown-linux-musl", "amd64"),
     ("aarch64-unknown-linux-musl", "arm64"),
     ("armv7-unknown-linux-musleabihf", "arm"),
+    ("riscv64gc-unknown-linux-musl", "riscv64"),
 ];
 /// Profiles of this machine's own target.
 const PROFILES: [&str; 2] = ["release", "dist"];

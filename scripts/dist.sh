@@ -13,7 +13,7 @@
 set -euo pipefail
 [[ -z "${REVISION:-}" || -n "${TARE_COMMIT:-}" ]] || export TARE_COMMIT="$REVISION"
 
-targets=(x86_64-unknown-linux-musl aarch64-unknown-linux-musl armv7-unknown-linux-musleabihf)
+targets=(x86_64-unknown-linux-musl aarch64-unknown-linux-musl armv7-unknown-linux-musleabihf riscv64gc-unknown-linux-musl)
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/tare/static"
 debian="$cache/debian"
 tools="${XDG_CACHE_HOME:-$HOME/.cache}/tare/tools"

@@ -3,7 +3,7 @@
 #   --package NAME           tare, loadgen or tare-helm-controller                         [tare]
 #   --binaries DIR           takes DIR/TARGET/PACKAGE (scripts/dist.sh --out DIR)          [builds them]
 #   --out DIR                where DIR/PACKAGE (zstd) and DIR/PACKAGE-gzip are written     [target/image]
-# Platforms: amd64 arm64 arm/v7; without one, all three.
+# Platforms: amd64 arm64 arm/v7 riscv64; without one, all four.
 #
 # Guarantees: the same binaries, version, revision and compressors give the same digests, wherever and
 # whenever it runs; an image with another file than its binary is refused. The tag is the version, never

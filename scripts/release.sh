@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fills dist/ with what is shipped: scripts/release.sh [PLATFORM...]
-# Platforms: amd64 arm64 arm/v7; without one, all three.
+# Platforms: amd64 arm64 arm/v7 riscv64; without one, all four.
 #
 # For each package: a static binary per platform, and one OCI archive of all. For the operator: per
 # platform an archive for the image folder of k3s. Manifests, the Helm chart, deploy/README.md, deploy/check.sh, SBOMs

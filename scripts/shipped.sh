@@ -9,7 +9,7 @@ packages=(tare loadgen)
 # Operators that others know, each with a page of its own (operators/): images, not part of the release.
 operators=(tare-helm-controller)
 # As image indexes call them, in the order in which they stand there.
-platforms=(amd64 arm64 arm/v7)
+platforms=(amd64 arm64 arm/v7 riscv64)
 
 fail() { echo "error: $1" >&2; exit "${2:-1}"; }
 
@@ -19,6 +19,7 @@ target_of() {
         amd64) echo x86_64-unknown-linux-musl ;;
         arm64) echo aarch64-unknown-linux-musl ;;
         arm/v7) echo armv7-unknown-linux-musleabihf ;;
+        riscv64) echo riscv64gc-unknown-linux-musl ;;
         *) fail "platform \"$1\" is not one of ${platforms[*]}" 2 ;;
     esac
 }

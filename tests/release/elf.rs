@@ -69,6 +69,7 @@ fn is_static(target: &str, path: &Path) -> Result<(), Failed> {
         Some("x86_64") => 62,
         Some("aarch64") => 183,
         Some("armv7") => 40,
+        Some("riscv64gc") => 243,
         _ => return Err(format!("{target}: which machine is that?").into()),
     };
     check("machine", &elf.machine, &machine)?;

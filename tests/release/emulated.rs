@@ -1,4 +1,4 @@
-//! The arm64 program under qemu's user emulation: its behaviour, not its memory.
+//! Programs for other processors under qemu's user emulation: their behaviour, not their memory.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,20 +9,26 @@ use crate::Outcome;
 use crate::populated_cluster::{PopulatedCluster, free_port};
 
 const COUNT: usize = 100;
-const QEMU: &str = "qemu-aarch64-static";
 /// Twice the program's own deadline, because qemu is slow.
 const GRACE: Duration = Duration::from_secs(10);
 
-pub async fn a_hundred(cluster: &PopulatedCluster) -> Outcome {
+/// `target` is as scripts/dist.sh knows it.
+pub async fn a_hundred(cluster: &PopulatedCluster, target: &str) -> Outcome {
+    // As qemu calls the processor.
+    let processor = match target.split('-').next() {
+        Some("armv7") => "arm",
+        Some("riscv64gc") => "riscv64",
+        other => other.unwrap_or_default(),
+    };
     let statics = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("static");
-    let program = statics.join("aarch64-unknown-linux-musl/dist/tare");
+    let program = statics.join(target).join("dist/tare");
     if !program.is_file() {
         let path = program.display();
-        return Err(format!("no {path}: run `just dist aarch64-unknown-linux-musl`").into());
+        return Err(format!("no {path}: run `just dist {target}`").into());
     }
     let spec = Spec {
-        name: "tare for aarch64".to_owned(),
-        program: QEMU.into(),
+        name: format!("tare for {processor}"),
+        program: format!("qemu-{processor}-static").into(),
         args: vec![
             program.display().to_string(),
             "run".to_owned(),

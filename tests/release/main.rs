@@ -2,7 +2,7 @@
 //!
 //! - `elf::…`: the static binaries that are there; `chart::…`: what Helm renders; `signing::…`: what a signature covers.
 //! - `node::…`: the image on a real node (`just node-test`).
-//! - `minutes::…`: 5,000 EdgeApps in runc and the arm64 program under qemu, on a real control plane with the readiness
+//! - `minutes::…`: 5,000 EdgeApps in runc and the programs for other processors under qemu, on a real control plane with the readiness
 //!   agent in place of nodes. They run with `just release-check`, and fail where a program that they need is missing.
 //!
 //! What cannot run here is listed as ignored, with what is missing.
@@ -38,7 +38,14 @@ const MINUTES: &[Scenario] = &[
         |cluster| Box::pin(confined::five_thousand(cluster)),
     ),
     ("the_arm64_program_under_qemu_reconciles_100", |cluster| {
-        Box::pin(emulated::a_hundred(cluster))
+        Box::pin(emulated::a_hundred(cluster, "aarch64-unknown-linux-musl"))
+    }),
+    ("the_armv7_program_under_qemu_reconciles_100", |cluster| {
+        let target = "armv7-unknown-linux-musleabihf";
+        Box::pin(emulated::a_hundred(cluster, target))
+    }),
+    ("the_riscv64_program_under_qemu_reconciles_100", |cluster| {
+        Box::pin(emulated::a_hundred(cluster, "riscv64gc-unknown-linux-musl"))
     }),
 ];
 
