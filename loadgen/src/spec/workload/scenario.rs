@@ -17,6 +17,12 @@ use crate::spec::workload::{
     ChildKind, FoundBy, RUN_LABEL, StandIn, fill, is_one, one, patched, root,
 };
 
+/// What narrows a list or a watch to the objects with these labels, in a query; ends in `&`.
+pub fn label_selector(labels: &str) -> String {
+    let encoded = form_urlencoded::byte_serialize(labels.as_bytes());
+    format!("labelSelector={}&", encoded.collect::<String>())
+}
+
 /// The largest index that is measured.
 pub const LAST_INDEX: usize = 9_999_999;
 
@@ -193,7 +199,7 @@ impl Resource {
     /// What narrows a list or a watch to these objects; ends in `&` unless it is empty.
     pub fn selector(&self) -> String {
         match &self.run {
-            Some(run) => format!("labelSelector={RUN_LABEL}%3D{run}&"),
+            Some(run) => label_selector(&format!("{RUN_LABEL}={run}")),
             None => String::new(),
         }
     }

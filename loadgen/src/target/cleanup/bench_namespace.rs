@@ -6,11 +6,11 @@
 use std::time::{Duration, Instant};
 
 use http::Method;
-use serde::Deserialize;
 
 use crate::spec::workload::{RUN_LABEL, Resource};
+use crate::target::cleanup::Found;
 use crate::target::cluster;
-use crate::target::cluster::Cluster;
+use crate::target::cluster::{Cluster, Of};
 
 /// Longest wait for a namespace to be gone with everything in it.
 const GONE: Duration = Duration::from_secs(300);
@@ -62,9 +62,13 @@ pub async fn remove(cluster: &Cluster, name: &str, resources: &[Resource]) -> Re
 
 /// Of a page of objects in the namespace of `resource`.
 async fn remove_finalizers(cluster: &Cluster, resource: &Resource) -> Result<(), Error> {
-    let page = format!("{}?limit=500", resource.path());
-    let listed = cluster.get::<Names>(&page).await;
-    let items = listed.map(|names| names.items).unwrap_or_default();
+    let mut items: Vec<Of<Found>> = Vec::new();
+    let first = |page| {
+        items = page;
+        false
+    };
+    // What cannot be listed now may be listed on the next look.
+    let _ = cluster.pages(&resource.path(), "", first).await;
     for item in items.iter().filter(|i| !i.metadata.finalizers.is_empty()) {
         let patch = br#"{"metadata":{"finalizers":null}}"#.to_vec();
         match cluster.merge(resource, &item.metadata.name, patch).await {
@@ -75,21 +79,4 @@ async fn remove_finalizers(cluster: &Cluster, resource: &Resource) -> Result<(),
         }
     }
     Ok(())
-}
-
-#[derive(Deserialize)]
-struct Names {
-    items: Vec<Named>,
-}
-
-#[derive(Deserialize)]
-struct Named {
-    metadata: Name,
-}
-
-#[derive(Deserialize)]
-struct Name {
-    name: String,
-    #[serde(default)]
-    finalizers: Vec<String>,
 }
