@@ -22,6 +22,8 @@ use controlplane::{Binaries, Datastore};
 use crate::record::latency::Latencies;
 use crate::record::request_counts::RequestCounts;
 use crate::spec::control_plane::ControlPlane;
+use crate::spec::workload;
+use crate::target::cleanup::bench_namespace;
 use crate::target::cluster::Cluster;
 use crate::target::existing::{Existing, ExistingCluster};
 use crate::target::kubesim::Kubesim;
@@ -95,15 +97,43 @@ pub enum Server {
     Existing(Box<Existing>),
 }
 
-/// Why there is no server.
+/// Why there is no server, or what was made on it is not there or not gone.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    #[error("cannot find this program to start the simulated server: {0}")]
+    Program(std::io::Error),
     #[error(transparent)]
-    Kubesim(#[from] kubesim::Error),
+    Process(#[from] tare_procstat::process::Error),
+    #[error("the simulated server ended at once ({status}): {log_tail}")]
+    Ended {
+        status: std::process::ExitStatus,
+        log_tail: String,
+    },
+    #[error("the simulated server did not answer within {} s; its log: {}", kubesim::START.as_secs(), log.display())]
+    Silent { log: PathBuf },
     #[error(transparent)]
     Real(#[from] controlplane::Error),
+    #[error("cannot read the kubeconfig again: {0}")]
+    Kubeconfig(#[from] kube::config::KubeconfigError),
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error(transparent)]
-    Existing(#[from] existing::Error),
+    Cluster(#[from] cluster::Error),
+    #[error("the cluster has no {name}; install the subject's CRD first: {way}")]
+    NoCrd { name: String, way: String },
+    #[error("the cluster has a namespace {0} that no bench made; rename or delete it")]
+    Foreign(String),
+    #[error(
+        "namespace {namespace} was still there after {} s; find out what holds it, then delete it",
+        bench_namespace::GONE.as_secs()
+    )]
+    StillThere { namespace: String },
+    /// The place of a fixture, and the way out.
+    #[error(transparent)]
+    Fixture(#[from] workload::Error),
 }
 
 /// Where a datastore stands, and how far the readiness agent has brought it there.

@@ -12,12 +12,11 @@ use kube::config::Kubeconfig;
 use crate::private_file;
 use crate::run_id;
 use crate::spec::workload::{Fixture, RUN_LABEL, Resource};
-use crate::target::Order;
 use crate::target::cleanup::bench_namespace;
-use crate::target::cluster;
 use crate::target::cluster::Cluster;
 use crate::target::context::{IN_CLUSTER, Target};
 use crate::target::fixtures;
+use crate::target::{Error, Order};
 
 /// An existing cluster with the credentials for it.
 #[derive(Debug, Clone)]
@@ -38,26 +37,6 @@ pub struct ExistingCluster {
 pub struct Existing {
     kubeconfig: PathBuf,
     of: ExistingCluster,
-}
-
-/// Why a cluster cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("cannot read the kubeconfig again: {0}")]
-    Kubeconfig(#[from] kube::config::KubeconfigError),
-    #[error("cannot write {}: {source}", path.display())]
-    Write {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    #[error(transparent)]
-    Cluster(#[from] cluster::Error),
-    #[error("the cluster has no {name}; install the subject's CRD first: {way}")]
-    NoCrd { name: String, way: String },
-    #[error("the cluster has a namespace {0} that no bench made; rename or delete it")]
-    Foreign(String),
-    #[error(transparent)]
-    Namespace(#[from] bench_namespace::Error),
 }
 
 impl ExistingCluster {

@@ -15,17 +15,7 @@ use crate::spec::workload;
 use crate::spec::workload::{Fixture, Resource, group_and_version, root};
 use crate::target::cleanup::{Made, Scope};
 use crate::target::cluster::{Cluster, JSON};
-use crate::target::{cleanup, cluster};
-
-/// Why there is none.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The place and the way out.
-    #[error(transparent)]
-    Fixture(#[from] workload::Error),
-    #[error(transparent)]
-    Cluster(#[from] cluster::Error),
-}
+use crate::target::{Error, cleanup, cluster};
 
 /// The resource of each fixture, in their order; `None` where the server does not serve its kind. A fixture without a
 /// namespace is in `namespace`.

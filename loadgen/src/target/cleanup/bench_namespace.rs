@@ -8,30 +8,18 @@ use std::time::{Duration, Instant};
 use http::Method;
 
 use crate::spec::workload::{RUN_LABEL, Resource};
+use crate::target::Error;
 use crate::target::cleanup::Found;
-use crate::target::cluster;
 use crate::target::cluster::{Cluster, Of};
 
 /// Longest wait for a namespace to be gone with everything in it.
-const GONE: Duration = Duration::from_secs(300);
-
-/// Why the namespace is still there.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error(transparent)]
-    Cluster(#[from] cluster::Error),
-    #[error(
-        "namespace {namespace} was still there after {} s; find out what holds it, then delete it",
-        GONE.as_secs()
-    )]
-    StillThere { namespace: String },
-}
+pub const GONE: Duration = Duration::from_secs(300);
 
 /// Deletes the namespace, if it has the label, and waits until it is gone. Removes the finalizers of
 /// the objects: the subject that would have done so has ended.
 ///
 /// # Errors
-/// See [`Error`].
+/// The server rejects a request or does not answer, or `StillThere`.
 pub async fn remove(cluster: &Cluster, name: &str, resources: &[Resource]) -> Result<(), Error> {
     let namespace = format!("/api/v1/namespaces/{name}");
     let find = || cluster.find::<serde_json::Value>(&namespace);

@@ -186,7 +186,9 @@ fn pod(object: v1::Pod) -> Pod {
         ports: numbers,
         metrics_path: path.cloned().unwrap_or_else(|| "/metrics".into()),
         restarts: restarts.sum(),
-        last_end: ends.max_by(|a, b| a.finished_at.cmp(&b.finished_at)).map(End::of),
+        last_end: ends
+            .max_by(|a, b| a.finished_at.cmp(&b.finished_at))
+            .map(End::of),
         name: metadata.name.unwrap_or_default(),
         uid: metadata.uid.unwrap_or_default(),
         node: spec.node_name.unwrap_or_default(),
