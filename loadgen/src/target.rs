@@ -113,8 +113,6 @@ pub enum Error {
     Silent { log: PathBuf },
     #[error(transparent)]
     Real(#[from] controlplane::Error),
-    #[error("cannot read the kubeconfig again: {0}")]
-    Kubeconfig(#[from] kube::config::KubeconfigError),
     #[error("cannot write {}: {source}", path.display())]
     Write {
         path: PathBuf,

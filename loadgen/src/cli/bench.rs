@@ -192,7 +192,6 @@ async fn source(
         ))
         .into());
     }
-    let file = cluster.kubeconfig.as_deref();
     let run = run_id::new();
     // Pods of thousands of objects are more than a cluster that is not ours may have room for.
     let scenarios = [Some(&mut workload.scenario), workload.rejected.as_mut()];
@@ -210,7 +209,7 @@ async fn source(
             }
         }
     }
-    let existing = ExistingCluster::of(&target, file, run, resources, workload.fixtures.clone())?;
+    let existing = ExistingCluster::of(&target, run, resources, workload.fixtures.clone());
     Ok(Source::Existing(Box::new(existing)))
 }
 
