@@ -5,9 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use http::Method;
-
-use crate::spec::workload::{RUN_LABEL, Resource};
+use crate::spec::workload::Resource;
 use crate::target::Error;
 use crate::target::cleanup::Found;
 use crate::target::cluster::{Cluster, Of};
@@ -22,17 +20,13 @@ pub const GONE: Duration = Duration::from_secs(300);
 /// The server rejects a request or does not answer, or `StillThere`.
 pub async fn remove(cluster: &Cluster, name: &str, resources: &[Resource]) -> Result<(), Error> {
     let namespace = format!("/api/v1/namespaces/{name}");
-    let find = || cluster.find::<serde_json::Value>(&namespace);
-    let found = find().await?.unwrap_or_default();
-    if found["metadata"]["labels"][RUN_LABEL].is_null() {
+    let find = || cluster.find::<Of<Found>>(&namespace);
+    let found = find().await?.map(|found| found.metadata);
+    let Some(found) = found.filter(|found| !found.run().is_empty()) else {
         return Ok(());
-    }
-    let deleted = cluster.ask::<serde::de::IgnoredAny>(Method::DELETE, &namespace, None, vec![]);
-    match deleted.await {
-        // Being deleted already.
-        Err(error) if matches!(error.code(), Some(404 | 409)) => {}
-        deleted => drop(deleted?),
-    }
+    };
+    // False where it is being deleted already.
+    cluster.delete_this(&namespace, &found.uid).await?;
     let deadline = Instant::now() + GONE;
     while Instant::now() < deadline {
         for resource in resources {
