@@ -20,6 +20,8 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
+use serde::Serialize;
+
 use crate::metric::foreign_cost::FOREIGN_COST;
 use crate::record::Run;
 use crate::record::evidence::origin::{ORIGIN, Origin};
@@ -31,10 +33,11 @@ use crate::report::verify::raw::SAMPLES;
 use crate::report::verify::series::SERIES;
 
 /// What is wrong in one file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Problem {
     /// Name within the folder, such as `runs/tare-none-drain-500-r1.json`.
     pub file: String,
+    #[serde(rename = "problem")]
     pub what: String,
 }
 
@@ -51,17 +54,21 @@ impl From<Difference> for Problem {
     }
 }
 
-/// What [`verify`] found, and what it could look at.
-#[derive(Debug, Default)]
+/// What [`verify`] found, and what it could look at, as `loadgen verify --json` prints it.
+#[derive(Debug, Default, Serialize)]
 pub struct Findings {
     pub problems: Vec<Problem>,
     /// Of a folder that no bench has written: nothing but hashes can be checked.
+    #[serde(skip)]
     pub origin: Option<Origin>,
     /// Of a folder with another schema: likewise.
+    #[serde(skip)]
     pub other_schema: Option<OtherSchema>,
     /// Files whose hash is right.
+    #[serde(rename = "files_hashed")]
     pub hashed: usize,
     /// Runs that follow from their samples.
+    #[serde(rename = "runs_recomputed")]
     pub recomputed: usize,
 }
 
