@@ -14,7 +14,7 @@ use crate::spec::shard::Shard;
 use crate::spec::subject::Convergence;
 use crate::spec::workload::template::{Error, Fill, Template};
 use crate::spec::workload::{
-    ChildKind, FoundBy, RUN_LABEL, StandIn, fill, is_one, one, patched, root,
+    ChildKind, FoundBy, RUN_LABEL, StandIn, fill, is_one, is_yes, one, patched, root, yes,
 };
 
 /// The largest index that is measured.
@@ -155,14 +155,6 @@ fn first_prefix() -> String {
 
 fn is_first_prefix(prefix: &str) -> bool {
     prefix == first_prefix()
-}
-
-fn yes() -> bool {
-    true
-}
-
-fn is_yes(value: &bool) -> bool {
-    *value
 }
 
 impl Resource {
