@@ -124,7 +124,7 @@ fn is_deployment_and_service(children: &[ChildKind]) -> bool {
 }
 
 /// Where the objects live, and how they are told from others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resource {
     /// Empty for the core group.
@@ -204,6 +204,11 @@ impl Resource {
             "" => self.plural.clone(),
             group => format!("{}.{group}", self.plural),
         }
+    }
+
+    /// `None` for the whole cluster.
+    pub fn own_namespace(&self) -> Option<&str> {
+        self.namespaced.then_some(self.namespace.as_str())
     }
 
     /// What several are called in a sentence: `Widgets`.
