@@ -13,6 +13,7 @@ use crate::record::Deletion;
 use crate::spec::step::Step;
 use crate::spec::workload::{ChildKind, FoundBy, Scenario};
 use crate::target::cluster::Meta;
+use crate::target::operator::pods::encoded;
 
 /// Between two looks at the children.
 const POLL: Duration = Duration::from_millis(200);
@@ -70,8 +71,7 @@ async fn left(
     let left = match &kind.found_by {
         FoundBy::Namespace => cluster.count(&collection, "", most).await,
         FoundBy::Label(label) => {
-            let selector = label.replace('=', "%3D");
-            let selector = format!("labelSelector={selector}&");
+            let selector = format!("labelSelector={}&", encoded(label));
             cluster.count(&collection, &selector, most).await
         }
         FoundBy::Owner => {

@@ -137,7 +137,7 @@ pub async fn log(cluster: &Cluster, namespace: &str, pod: &Pod) -> Result<Vec<St
 }
 
 /// What a label selector holds, in a query.
-fn encoded(selector: &str) -> String {
+pub fn encoded(selector: &str) -> String {
     let mut text = String::new();
     for byte in selector.bytes() {
         match byte {
