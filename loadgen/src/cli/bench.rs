@@ -30,7 +30,6 @@ use crate::error::{Usage, no_folder};
 use crate::plan::Plan;
 use crate::plan::cell::Cell;
 use crate::plan::estimate;
-use crate::plan::profile::Profile;
 use crate::record::Experiment;
 use crate::record::evidence;
 use crate::record::evidence::{EXPERIMENT, Evidence};
@@ -220,10 +219,6 @@ fn folder(args: &BenchArgs) -> Result<(Evidence, bool), evidence::Error> {
         let (evidence, anew) = Evidence::resume(out)?;
         return Ok((evidence, !anew));
     }
-    let kind = match plan::profile(args) {
-        Profile::Quick => "quick",
-        Profile::Standard => "standard",
-        Profile::Full => "full",
-    };
-    Ok((Evidence::create_new(out, kind)?, false))
+    let evidence = Evidence::create_new(out, plan::profile(args).name())?;
+    Ok((evidence, false))
 }

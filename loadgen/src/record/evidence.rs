@@ -34,10 +34,11 @@ pub struct Evidence {
 }
 
 /// What is wrong in one file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Problem {
     /// Name within the folder, such as `runs/tare-none-drain-500-r1.json`.
     pub file: String,
+    #[serde(rename = "problem")]
     pub what: String,
 }
 

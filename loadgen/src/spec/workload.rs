@@ -161,6 +161,14 @@ fn is_one(number: &usize) -> bool {
     *number == 1
 }
 
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
 impl ChildKind {
     /// Path of the collection in a namespace.
     pub fn path(&self, namespace: &str) -> String {

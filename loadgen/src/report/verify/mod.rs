@@ -17,6 +17,8 @@ pub mod series;
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use crate::metric::foreign_cost::FOREIGN_COST;
 use crate::record::Run;
 pub use crate::record::evidence::Problem;
@@ -27,17 +29,21 @@ use crate::report::verify::other_schema::OtherSchema;
 use crate::report::verify::raw::SAMPLES;
 use crate::report::verify::series::SERIES;
 
-/// What [`verify`] found, and what it could look at.
-#[derive(Debug, Default)]
+/// What [`verify`] found, and what it could look at, as `loadgen verify --json` prints it.
+#[derive(Debug, Default, Serialize)]
 pub struct Findings {
     pub problems: Vec<Problem>,
     /// Of a folder that no bench has written: nothing but hashes can be checked.
+    #[serde(skip)]
     pub origin: Option<Origin>,
     /// Of a folder with another schema: likewise.
+    #[serde(skip)]
     pub other_schema: Option<OtherSchema>,
     /// Files whose hash is right.
+    #[serde(rename = "files_hashed")]
     pub hashed: usize,
     /// Runs that follow from their samples.
+    #[serde(rename = "runs_recomputed")]
     pub recomputed: usize,
 }
 

@@ -14,7 +14,7 @@ use crate::spec::shard::Shard;
 use crate::spec::subject::Convergence;
 use crate::spec::workload::template::{Error, Fill, Template};
 use crate::spec::workload::{
-    ChildKind, FoundBy, RUN_LABEL, StandIn, fill, is_one, one, patched, root,
+    ChildKind, FoundBy, RUN_LABEL, StandIn, fill, is_one, is_yes, one, patched, root, yes,
 };
 
 /// What narrows a list or a watch to the objects with these labels, in a query; ends in `&`.
@@ -130,7 +130,7 @@ fn is_deployment_and_service(children: &[ChildKind]) -> bool {
 }
 
 /// Where the objects live, and how they are told from others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resource {
     /// Empty for the core group.
@@ -161,14 +161,6 @@ fn first_prefix() -> String {
 
 fn is_first_prefix(prefix: &str) -> bool {
     prefix == first_prefix()
-}
-
-fn yes() -> bool {
-    true
-}
-
-fn is_yes(value: &bool) -> bool {
-    *value
 }
 
 impl Resource {
@@ -218,6 +210,11 @@ impl Resource {
             "" => self.plural.clone(),
             group => format!("{}.{group}", self.plural),
         }
+    }
+
+    /// `None` for the whole cluster.
+    pub fn own_namespace(&self) -> Option<&str> {
+        self.namespaced.then_some(self.namespace.as_str())
     }
 
     /// What several are called in a sentence: `Widgets`.

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use crate::program::LOADGEN;
+use crate::program::{LOADGEN, mock_subject};
 
 /// Name, and a factor that all its figures are multiplied with.
 const SUBJECTS: [(&str, f64); 3] = [("first", 1.0), ("second", 13.7), ("third", 5.3)];
@@ -146,8 +146,9 @@ fn template() -> &'static Template {
         std::fs::create_dir_all(&root).expect("temporary folder");
         let subject = root.join("subject.toml");
         let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/crd.yaml");
+        let mock = mock_subject();
         let text = format!(
-            "name = \"mock\"\nvariant = \"works\"\n[run]\ncommand = \"{LOADGEN}\"\n\
+            "name = \"mock\"\nvariant = \"works\"\n[run]\ncommand = \"{mock}\"\n\
              args = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--behaviour\", \"works\"]\n\
              env = {{ KUBECONFIG = \"{{kubeconfig}}\" }}\ncrd = \"{}\"\n[ready]\nhttp = \"/readyz\"\n",
             crd.display()
