@@ -1,4 +1,4 @@
-//! Puts version and commit into the loadgen binary (build/commit.rs), and what is shipped as files:
+//! Puts version, commit (build/commit.rs) and target into the loadgen binary, and what is shipped as files:
 //! workloads, and subjects that are not of this project.
 
 #[path = "../build/commit.rs"]
@@ -34,6 +34,8 @@ const CRDS: &[&str] = &[
 
 fn main() {
     commit::put_version(SOURCES);
+    let target = std::env::var("TARGET").expect("set by cargo");
+    println!("cargo::rustc-env=BUILT_FOR={target}");
     for crd in CRDS {
         println!("cargo::rerun-if-changed=../{crd}");
     }

@@ -20,7 +20,6 @@ pub mod lint;
 pub mod means;
 pub mod merge;
 pub mod metrics;
-pub mod mock_subject;
 pub mod question;
 pub mod report;
 pub mod run;
@@ -101,9 +100,6 @@ pub enum Command {
     Completions(completions::CompletionsArgs),
     /// Run the simulated API server on a port of this machine
     Kubesim(kubesim::KubesimArgs),
-    // For loadgen's own tests: it pretends to be an operator.
-    #[command(hide = true)]
-    MockSubject(mock_subject::MockArgs),
 }
 
 /// The whole program: reads its arguments, and says with which code to end.
@@ -181,7 +177,6 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Lint(args) => lint::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Kubesim(args) => kubesim::run(args),
-        Command::MockSubject(args) => mock_subject::run(args),
     }
 }
 

@@ -22,6 +22,8 @@ use controlplane::{Binaries, Datastore};
 use crate::record::latency::Latencies;
 use crate::record::request_counts::RequestCounts;
 use crate::spec::control_plane::ControlPlane;
+use crate::spec::workload;
+use crate::target::cleanup::bench_namespace;
 use crate::target::cluster::Cluster;
 use crate::target::existing::{Existing, ExistingCluster};
 use crate::target::kubesim::Kubesim;
@@ -95,15 +97,41 @@ pub enum Server {
     Existing(Box<Existing>),
 }
 
-/// Why there is no server.
+/// Why there is no server, or what was made on it is not there or not gone.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    #[error("cannot find this program to start the simulated server: {0}")]
+    Program(std::io::Error),
     #[error(transparent)]
-    Kubesim(#[from] kubesim::Error),
+    Process(#[from] tare_procstat::process::Error),
+    #[error("the simulated server ended at once ({status}): {log_tail}")]
+    Ended {
+        status: std::process::ExitStatus,
+        log_tail: String,
+    },
+    #[error("the simulated server did not answer within {} s; its log: {}", kubesim::START.as_secs(), log.display())]
+    Silent { log: PathBuf },
     #[error(transparent)]
     Real(#[from] controlplane::Error),
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error(transparent)]
-    Existing(#[from] existing::Error),
+    Cluster(#[from] cluster::Error),
+    #[error("the cluster has no {name}; install the subject's CRD first: {way}")]
+    NoCrd { name: String, way: String },
+    #[error("the cluster has a namespace {0} that no bench made; rename or delete it")]
+    Foreign(String),
+    #[error(
+        "namespace {namespace} was still there after {} s; find out what holds it, then delete it",
+        bench_namespace::GONE.as_secs()
+    )]
+    StillThere { namespace: String },
+    /// The place of a fixture, and the way out.
+    #[error(transparent)]
+    Fixture(#[from] workload::Error),
 }
 
 /// Where a datastore stands, and how far the readiness agent has brought it there.
@@ -142,7 +170,7 @@ impl Server {
     pub fn kubeconfig(&self, user: &str) -> PathBuf {
         match self {
             Server::Kubesim(server) => server.kubeconfig(user),
-            Server::Real(server) => server.kubeconfig(user),
+            Server::Real(server) => server.plane.kubeconfig(user),
             Server::Existing(server) => server.kubeconfig(),
         }
     }
@@ -151,7 +179,7 @@ impl Server {
     pub fn pid(&self) -> Option<u32> {
         match self {
             Server::Kubesim(server) => Some(server.pid()),
-            Server::Real(server) => Some(server.pid()),
+            Server::Real(server) => Some(server.plane.api_server_pid()),
             Server::Existing(_) => None,
         }
     }
@@ -170,7 +198,7 @@ impl Server {
 
     /// CPU time of kube-controller-manager so far; `None` where it is not ours.
     pub fn controllers_cpu_s(&self) -> Option<f64> {
-        tare_procstat::cpu_seconds(self.real()?.controllers_pid()).ok()
+        tare_procstat::cpu_seconds(self.real()?.plane.controllers_pid()).ok()
     }
 
     /// Requests of all users so far.
@@ -195,7 +223,7 @@ impl Server {
 
     /// Bytes that the datastore has written so far.
     pub fn datastore_written_bytes(&self) -> Option<u64> {
-        self.real()?.datastore_written_bytes()
+        self.real()?.plane.datastore_written_bytes().ok()
     }
 
     /// Where the datastore stands; `None` on a server that has none, or that others write to.
@@ -209,7 +237,7 @@ impl Server {
 
     /// Size of the datastore's files.
     pub fn datastore_size_bytes(&self) -> Option<u64> {
-        self.real()?.datastore_size_bytes()
+        self.real()?.plane.datastore_size_bytes().ok()
     }
 
     /// Which part has ended by itself, and how.
@@ -217,12 +245,12 @@ impl Server {
     /// # Errors
     /// When the kernel does not tell.
     pub fn exited(&mut self) -> Result<Option<String>, Error> {
-        let ended = |status| format!("the API server ended by itself ({status})");
-        Ok(match self {
-            Server::Kubesim(server) => server.exited()?.map(ended),
-            Server::Real(server) => server.exited()?,
+        let ended = match self {
+            Server::Kubesim(server) => server.exited()?.map(|s| ("the API server".to_owned(), s)),
+            Server::Real(server) => server.plane.exited()?,
             Server::Existing(_) => None,
-        })
+        };
+        Ok(ended.map(|(part, status)| format!("{part} ended by itself ({status})")))
     }
 
     /// Ends the API server and starts it again with its data.
@@ -231,7 +259,9 @@ impl Server {
     /// It does not start; or it is none that loadgen has started as a process of its own.
     pub async fn restart(&mut self) -> Result<(), String> {
         match self {
-            Server::Real(server) => server.restart().await.map_err(|error| error.to_string()),
+            Server::Real(server) => {
+                (server.plane.restart_api_server().await).map_err(|error| error.to_string())
+            }
             Server::Kubesim(_) | Server::Existing(_) => {
                 Err("only a kube-apiserver of loadgen's own can be restarted".to_owned())
             }
@@ -243,7 +273,7 @@ impl Server {
     pub async fn stop(self) -> Result<(), Error> {
         match self {
             Server::Kubesim(server) => server.stop().await?,
-            Server::Real(server) => server.stop().await?,
+            Server::Real(server) => server.plane.stop().await?,
             Server::Existing(server) => server.stop().await?,
         }
         Ok(())

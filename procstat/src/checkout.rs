@@ -13,6 +13,8 @@ pub fn revision(folder: &Path, apart_from: Option<&str>) -> Option<String> {
             .arg("-C")
             .arg(folder)
             .args(args)
+            // Without optional locks `git status` leaves the index as it is.
+            .env("GIT_OPTIONAL_LOCKS", "0")
             .output()
             .ok()?;
         let told = || String::from_utf8_lossy(&output.stdout).trim().to_owned();

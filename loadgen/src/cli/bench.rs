@@ -30,7 +30,6 @@ use crate::error::{Usage, no_folder};
 use crate::plan::Plan;
 use crate::plan::cell::Cell;
 use crate::plan::estimate;
-use crate::plan::profile::Profile;
 use crate::record::Experiment;
 use crate::record::evidence;
 use crate::record::evidence::{EXPERIMENT, Evidence};
@@ -192,7 +191,6 @@ async fn source(
         ))
         .into());
     }
-    let file = cluster.kubeconfig.as_deref();
     let run = run_id::new();
     // Pods of thousands of objects are more than a cluster that is not ours may have room for.
     let scenarios = [Some(&mut workload.scenario), workload.rejected.as_mut()];
@@ -210,7 +208,7 @@ async fn source(
             }
         }
     }
-    let existing = ExistingCluster::of(&target, file, run, resources, workload.fixtures.clone())?;
+    let existing = ExistingCluster::of(&target, run, resources, workload.fixtures.clone());
     Ok(Source::Existing(Box::new(existing)))
 }
 
@@ -221,10 +219,6 @@ fn folder(args: &BenchArgs) -> Result<(Evidence, bool), evidence::Error> {
         let (evidence, anew) = Evidence::resume(out)?;
         return Ok((evidence, !anew));
     }
-    let kind = match plan::profile(args) {
-        Profile::Quick => "quick",
-        Profile::Standard => "standard",
-        Profile::Full => "full",
-    };
-    Ok((Evidence::create_new(out, kind)?, false))
+    let evidence = Evidence::create_new(out, plan::profile(args).name())?;
+    Ok((evidence, false))
 }

@@ -234,7 +234,7 @@ fn breaches(changes: &[Change], limits: &[(String, f64)]) -> Vec<String> {
             found.push(format!(
                 "{} {}: grew {by}, more than {percent} %{doubt}",
                 change.subjects.after,
-                figure_name(change)
+                figure_name(&change.metric, change.cell)
             ));
         }
     }

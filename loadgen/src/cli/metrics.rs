@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
-use serde::Serialize;
 
 use crate::metric;
 use crate::metric::Metric;
@@ -22,20 +21,6 @@ pub struct MetricsArgs {
     json: bool,
 }
 
-/// A figure, as `--json` prints it.
-#[derive(Serialize)]
-struct Line<'a> {
-    name: &'a str,
-    label: &'a str,
-    /// Of its values.
-    unit: &'a str,
-    /// Of which kinds of runs; none for a figure of a subject.
-    runs: Vec<&'static str>,
-    is_compared: bool,
-    is_better_when_higher: bool,
-    missing: &'a str,
-}
-
 pub fn run(args: MetricsArgs) -> anyhow::Result<ExitCode> {
     let word = args.word.unwrap_or_default();
     let has_word = |metric: &&Metric| metric.id.contains(&word) || metric.label.contains(&word);
@@ -44,24 +29,11 @@ pub fn run(args: MetricsArgs) -> anyhow::Result<ExitCode> {
         bail!("no figure has {word:?} in its name or its label; loadgen metrics lists all");
     }
     if args.json {
-        let lines: Vec<Line<'_>> = found.iter().map(|metric| line(metric)).collect();
-        println!("{}", serde_json::to_string_pretty(&lines)?);
+        println!("{}", serde_json::to_string_pretty(&found)?);
     } else {
         print!("{}", table(&found).plain());
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn line(metric: &Metric) -> Line<'_> {
-    Line {
-        name: &metric.id,
-        label: &metric.label,
-        unit: metric.unit,
-        runs: metric.kinds.iter().map(|kind| kind.name()).collect(),
-        is_compared: metric.is_compared,
-        is_better_when_higher: metric.is_better_when_higher,
-        missing: metric.missing,
-    }
 }
 
 fn table(found: &[&Metric]) -> Table {

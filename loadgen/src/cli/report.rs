@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::record::evidence::Evidence;
-use crate::record::evidence::sums::{Difference, DifferenceKind, SUMS};
+use crate::record::evidence::sums::SUMS;
 use crate::report;
 use crate::report::summary;
 use crate::report::verify::figures;
@@ -48,13 +48,8 @@ fn unchanged(evidence: &Evidence) -> anyhow::Result<()> {
         // The report says what is missing.
         return Ok(());
     }
-    let is_edit = |difference: &Difference| match difference.kind {
-        DifferenceKind::NoSums | DifferenceKind::Added => false,
-        DifferenceKind::BadLine => true,
-        DifferenceKind::Changed | DifferenceKind::Missing => !figures::is_derived(&difference.file),
-    };
-    let differences = evidence.check_sums()?.differences;
-    let edits: Vec<&Difference> = differences.iter().filter(|d| is_edit(d)).collect();
+    let mut edits = evidence.check_sums()?.edits;
+    edits.retain(|problem| !figures::is_derived(&problem.file));
     let Some(first) = edits.first() else {
         return Ok(());
     };

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use serde::Serialize;
 
 use crate::cli::exit_code;
 use crate::record::SCHEMA;
@@ -23,34 +22,11 @@ pub struct VerifyArgs {
     json: bool,
 }
 
-/// As `--json` prints it.
-#[derive(Serialize)]
-struct Printed {
-    problems: Vec<Line>,
-    files_hashed: usize,
-    runs_recomputed: usize,
-}
-
-#[derive(Serialize)]
-struct Line {
-    file: String,
-    problem: String,
-}
-
 pub fn run(args: VerifyArgs) -> anyhow::Result<ExitCode> {
     let found = verify::verify(&Evidence::open(&args.dir))?;
     let is_sound = found.problems.is_empty();
     if args.json {
-        let line = |problem: verify::Problem| Line {
-            file: problem.file,
-            problem: problem.what,
-        };
-        let printed = Printed {
-            files_hashed: found.hashed,
-            runs_recomputed: found.recomputed,
-            problems: found.problems.into_iter().map(line).collect(),
-        };
-        println!("{}", serde_json::to_string_pretty(&printed)?);
+        println!("{}", serde_json::to_string_pretty(&found)?);
     } else if let (true, Some(other)) = (is_sound, &found.other_schema) {
         println!(
             "{}: {} files by their hash; its figures are not recomputed: {other}",

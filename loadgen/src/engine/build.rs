@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use tare_procstat::checkout;
 use tare_procstat::process::{Process, Spec};
 
 use crate::engine::workspace::Workspace;
@@ -98,21 +99,11 @@ fn commit_of(folder: &Path) -> String {
     if let Some(commit) = std::env::var("TARE_COMMIT").ok().filter(|c| !c.is_empty()) {
         return commit;
     }
-    let git = |arguments: &[&str]| {
-        let mut git = std::process::Command::new("git");
-        git.arg("-C").arg(folder).args(arguments);
-        // Without optional locks `git status` leaves the index as it is.
-        let output = git.env("GIT_OPTIONAL_LOCKS", "0").output().ok()?;
-        let text = String::from_utf8(output.stdout).ok()?;
-        output.status.success().then(|| text.trim().to_owned())
+    let Some(commit) = checkout::revision(folder, None) else {
+        return "unknown".to_owned();
     };
-    let commit = git(&["rev-parse", "--short=12", "HEAD"]);
-    let changed = git(&["status", "--porcelain", "--", "."]);
-    match (commit, changed) {
-        (Some(commit), Some(changed)) if changed.is_empty() => commit,
-        (Some(commit), Some(_)) => commit + "-dirty",
-        _ => "unknown".to_owned(),
-    }
+    let (digits, dirty) = commit.split_at(commit.find('-').unwrap_or(commit.len()));
+    format!("{}{dirty}", digits.get(..12).unwrap_or(digits))
 }
 
 /// Builds what the subjects need; the output is appended to `log`.

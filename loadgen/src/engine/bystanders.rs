@@ -13,6 +13,7 @@ use crate::engine::load::Load;
 use crate::engine::ready;
 use crate::engine::session::{Reason, Session};
 use crate::engine::snapshot::Snapshot;
+use crate::engine::step::restart;
 use crate::engine::step::settle::settle;
 use crate::load::bystanders::{Request, send};
 use crate::load::timetable::Pace;
@@ -219,9 +220,7 @@ pub async fn without(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reas
     let (load, all) = (&session.load, &session.setting.bystanders);
     ask_for_each(load, all, &Pace::Burst, "bystanders deleted", delete).await?;
     ready::offer_canary(session).await?;
-    session.start_subject().await?;
-    let within = session.load.patience();
-    ready::started(session, within).await?;
+    restart::start(session).await?;
     let waited = settle(session, &name, Rule::of(quiet)).await?;
     session.run.without_bystanders = session.settled(quiet, waited.settled);
     Ok(())

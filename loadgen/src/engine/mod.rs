@@ -34,7 +34,6 @@ use std::time::Duration;
 
 use crate::plan::Plan;
 use crate::plan::cell::Cell;
-use crate::plan::profile::Timing;
 use crate::spec::bounds::Bounds;
 use crate::spec::bystanders::Bystanders;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -153,15 +152,8 @@ impl Setting {
 
     /// What decides about the steps of all cells.
     pub fn course(&self) -> Course {
-        let timing = Timing::of(self.profile);
-        Course {
-            timing: match self.bursts_only {
-                true => timing.bursts_only(),
-                false => timing,
-            },
-            largest: self.largest,
-            asked: self.asked.clone(),
-        }
+        let asked = self.asked.clone();
+        Course::of(self.profile, self.bursts_only, self.largest, asked)
     }
 }
 

@@ -8,8 +8,10 @@ use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use crate::engine::launch::readiness;
+use crate::engine::load::Load;
 use crate::engine::session::{Reason, Session};
 use crate::load::look;
+use crate::spec::workload::Scenario;
 
 /// Between two looks.
 const POLL: Duration = Duration::from_millis(20);
@@ -22,20 +24,22 @@ pub async fn offer_canary(session: &mut Session<'_>) -> Result<(), Reason> {
     let scenario = session.setting.scenario_of(session.subject);
     // Before it is created: its events may come first.
     let name = session.load.journal.timeline().next_canary();
+    create_canary(&session.load, &scenario, &name).await
+}
+
+/// Creates the object by which a start is told.
+///
+/// # Errors
+/// The server rejects it.
+pub async fn create_canary(load: &Load, scenario: &Scenario, name: &str) -> Result<(), Reason> {
     let failed = |error: &dyn Display| format!("canary: {error}");
-    let canary = scenario.object(&name, 0, session.setting.seed);
+    let canary = scenario.object(name, 0, load.seed);
     let canary = canary.map_err(|error| failed(&error))?;
-    let canary = session
-        .load
-        .cluster
-        .create(&scenario.resource, canary)
-        .await;
-    let canary = canary.map_err(|error| failed(&error))?;
-    let now_ns = session.load.journal.now_ns();
-    let mut timeline = session.load.journal.timeline();
-    timeline
-        .canary
-        .acknowledge(now_ns, canary.metadata.generation);
+    let canary = load.cluster.create(&scenario.resource, canary).await;
+    let generation = canary.map_err(|error| failed(&error))?.metadata.generation;
+    let now_ns = load.journal.now_ns();
+    let mut timeline = load.journal.timeline();
+    timeline.canary.acknowledge(now_ns, generation);
     Ok(())
 }
 

@@ -22,7 +22,7 @@ use crate::engine::load::{Goal, Host, Load};
 use crate::engine::server_counters::ServerCounters;
 use crate::engine::snapshot::Snapshot;
 use crate::engine::watched_subject::WatchedSubject;
-use crate::engine::{Setting, step};
+use crate::engine::{Setting, ready, step};
 use crate::load::journal::Journal;
 use crate::load::observer::Observer;
 use crate::load::stand_in::Agent;
@@ -248,18 +248,7 @@ impl<'a> Session<'a> {
             Source::Existing(_) => JoinSet::new(),
             _ => Agent::all(&cluster, &scenario),
         };
-        let canary = scenario.object(CANARY, 0, setting.seed);
-        let canary = canary.map_err(|e| format!("canary: {e}"))?;
-        let canary = cluster
-            .create(resource, canary)
-            .await
-            .map_err(|e| format!("canary: {e}"))?;
-
-        let now_ns = journal.now_ns();
-        journal
-            .timeline()
-            .canary
-            .acknowledge(now_ns, canary.metadata.generation);
+        ready::create_canary(&load, &scenario, CANARY).await?;
         let observing = Observer::all(&cluster, &scenario, &subject.convergence, &journal)?;
         load.watches_are_open(observing.len()).await?;
 

@@ -58,7 +58,7 @@ fn compare(
         &by_repeat(subject, cell, objects, metric),
         &by_repeat(against, cell, objects, metric),
     );
-    let ratio = ratio_of_pairs(&pairs, summary.scenario.seed)?;
+    let (ratio, pairs) = ratio_of_pairs(&pairs, summary.scenario.seed)?;
     Some(Comparison {
         metric: metric.to_owned(),
         cell,
@@ -67,7 +67,7 @@ fn compare(
         against: against.id(),
         ratio: ratio.ratio,
         ci95: ratio.ci95,
-        pairs: ratio.pairs,
+        pairs,
         significant: None,
     })
 }

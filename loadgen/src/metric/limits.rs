@@ -9,6 +9,7 @@ use toml::Spanned;
 
 use crate::metric;
 use crate::metric::Metric;
+use crate::metric::change::CellKey;
 use crate::plan::cell::Kind;
 use crate::spec::toml_line;
 use crate::spec::toml_line::line_of;
@@ -28,17 +29,11 @@ pub struct Limit {
     /// Path within a run of the subject, or within the subject.
     pub metric: String,
     /// The runs that are meant; `None` for a figure of the subject itself.
-    pub cell: Option<CellOf>,
+    pub cell: Option<CellKey>,
     pub bound: Bound,
     pub basis: Basis,
     /// A machine that cannot measure it does not fall short.
     pub optional: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CellOf {
-    pub kind: Kind,
-    pub objects: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -134,7 +129,11 @@ impl Written {
                     let known = Kind::ALL.map(Kind::name).join(", ");
                     format!("unknown cell {name:?}; known: {known}")
                 })?;
-                Some(CellOf { kind, objects })
+                Some(CellKey {
+                    kind,
+                    objects,
+                    per_s: None,
+                })
             }
             (Some(false), ..) => {
                 return Err(format!(

@@ -37,33 +37,42 @@ pub use of_subject::KNEE;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use serde::Serialize;
+
 use crate::metric::statistics::median;
 use crate::plan::cell::Kind;
 use crate::record::summary;
 use crate::record::summary::Subject;
 use crate::record::{Restart, Run, Sampled};
 
-/// A figure.
+/// A figure, as `loadgen metrics --json` prints it.
+#[derive(Serialize)]
 pub struct Metric {
     /// Its name in limits, comparisons and CSV, and in `values` of `summary.json`; of a subject its path there.
+    #[serde(rename = "name")]
     pub id: String,
     /// In tables, with its unit there.
     pub label: String,
     /// From the unit of a value to that of the label.
+    #[serde(skip)]
     pub divisor: f64,
     /// Of a value.
     pub unit: &'static str,
+    #[serde(skip)]
     pub source: Source,
     /// The kinds of runs that it is taken from: the first one in tables, each in comparisons. None for a figure of a
     /// subject.
+    #[serde(rename = "runs")]
     pub kinds: &'static [Kind],
     /// The table of a report that has it.
+    #[serde(skip)]
     pub shown: Option<Shown>,
     /// Whether subjects and folders are compared by it.
     pub is_compared: bool,
     /// Whether more is better; every other figure is a cost.
     pub is_better_when_higher: bool,
     /// The least margin of a limit that is suggested; without one none is.
+    #[serde(skip)]
     pub least_margin: Option<f64>,
     /// Why a run of its kinds may not have it.
     pub missing: &'static str,

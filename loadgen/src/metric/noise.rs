@@ -28,12 +28,12 @@ pub fn floors(summary: &Summary) -> Vec<NoiseFloor> {
             };
             let of = |cell| by_repeat(subject, cell, objects, &metric.id);
             let ratio = ratio_of_pairs(&pairs(&of(kind), &of(second)), summary.scenario.seed);
-            floors.extend(ratio.map(|ratio| NoiseFloor {
+            floors.extend(ratio.map(|(ratio, pairs)| NoiseFloor {
                 metric: metric.id.clone(),
                 cell: kind,
                 ratio: ratio.ratio,
                 ci95: ratio.ci95,
-                pairs: ratio.pairs,
+                pairs,
             }));
         }
     }

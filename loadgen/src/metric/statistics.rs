@@ -54,59 +54,39 @@ pub fn line_fit(points: &[(f64, f64)]) -> Option<Line> {
     })
 }
 
-/// A ratio of paired measurements.
+/// A ratio of measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
-    /// Geometric mean of the ratios.
+    /// Of geometric means.
     pub ratio: f64,
-    /// `None` below two pairs.
+    /// `None` below two pairs, or with fewer than two values on a side.
     pub ci95: Option<[f64; 2]>,
-    pub pairs: usize,
 }
 
-/// Student's t on the log ratios below ten pairs, a bootstrap of their mean (2,000 draws) from
-/// ten on. Pairs with a value that is not above zero have no ratio and are left out.
-pub fn ratio_of_pairs(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
+/// The ratio of paired measurements, and how many pairs it is of. Student's t on the log ratios below ten pairs, a bootstrap
+/// of their mean (2,000 draws) from ten on. Pairs with a value that is not above zero have no ratio and are left out.
+pub fn ratio_of_pairs(pairs: &[(f64, f64)], seed: u64) -> Option<(Ratio, usize)> {
     let logs: Vec<f64> = pairs
         .iter()
         .filter(|(a, b)| *a > 0.0 && *b > 0.0)
         .map(|(a, b)| (a / b).ln())
         .collect();
-    let n = logs.len();
-    if n == 0 {
-        return None;
-    }
-    let mean = logs.iter().sum::<f64>() / n as f64;
-    let ci95 = match n {
-        1 => None,
-        2..10 => {
-            let variance = logs.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
-            let half = student_t_975(n - 1) * (variance / n as f64).sqrt();
-            Some([(mean - half).exp(), (mean + half).exp()])
-        }
-        _ => Some(bootstrap_mean(&logs, seed).map(f64::exp)),
+    let Mean { mean, error } = Mean::of(&logs)?;
+    let ci95 = match logs.len() {
+        10.. => Some(bootstrap_mean(&logs, seed).map(f64::exp)),
+        _ => error.map(|error| around(mean, student_t_975(error.freedom) * error.squared.sqrt())),
     };
-    Some(Ratio {
-        ratio: mean.exp(),
-        ci95,
-        pairs: n,
-    })
-}
-
-/// A ratio of two series that are not paired.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SeriesRatio {
-    /// Geometric mean of the second series divided by that of the first.
-    pub ratio: f64,
-    /// `None` with fewer than two values on a side.
-    pub ci95: Option<[f64; 2]>,
+    let ratio = mean.exp();
+    Some((Ratio { ratio, ci95 }, logs.len()))
 }
 
 /// `after` divided by `before`, with Welch's interval on the logarithms (Welch 1947): the two series
 /// may have different spreads and different lengths. The degrees of freedom are rounded down, which
 /// makes the interval wider. `None` where a series is empty or has a value that is not above zero.
-pub fn ratio_of_series(before: &[f64], after: &[f64]) -> Option<SeriesRatio> {
-    let (before, after) = (LogMean::of(before)?, LogMean::of(after)?);
+pub fn ratio_of_series(before: &[f64], after: &[f64]) -> Option<Ratio> {
+    let log = |value: &f64| (*value > 0.0).then(|| value.ln());
+    let logs = |values: &[f64]| values.iter().map(log).collect::<Option<Vec<f64>>>();
+    let (before, after) = (Mean::of(&logs(before)?)?, Mean::of(&logs(after)?)?);
     let difference = after.mean - before.mean;
     let ci95 = before.error.zip(after.error).map(|(before, after)| {
         let sum = before.squared + after.squared;
@@ -120,16 +100,19 @@ pub fn ratio_of_series(before: &[f64], after: &[f64]) -> Option<SeriesRatio> {
         };
         // Rounding must not turn a whole number into the one below it.
         let half = student_t_975(((freedom + 1e-9) as usize).max(1)) * sum.sqrt();
-        [(difference - half).exp(), (difference + half).exp()]
+        around(difference, half)
     });
-    Some(SeriesRatio {
+    Some(Ratio {
         ratio: difference.exp(),
         ci95,
     })
 }
 
-/// The mean of the logarithms of a series.
-struct LogMean {
+fn around(log: f64, half: f64) -> [f64; 2] {
+    [(log - half).exp(), (log + half).exp()]
+}
+
+struct Mean {
     mean: f64,
     /// Needs two values.
     error: Option<SquaredError>,
@@ -141,15 +124,15 @@ struct SquaredError {
     freedom: usize,
 }
 
-impl LogMean {
+impl Mean {
+    /// `None` of nothing.
     fn of(values: &[f64]) -> Option<Self> {
-        if values.is_empty() || values.iter().any(|value| *value <= 0.0) {
+        let n = values.len();
+        if n == 0 {
             return None;
         }
-        let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-        let n = logs.len();
-        let mean = logs.iter().sum::<f64>() / n as f64;
-        let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+        let mean = values.iter().sum::<f64>() / n as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let error = (n > 1).then(|| SquaredError {
             squared: squares / (n - 1) as f64 / n as f64,
             freedom: n - 1,
@@ -234,9 +217,9 @@ mod tests {
 
     #[test]
     fn one_pair_has_a_ratio_and_no_interval() {
-        let ratio = ratio_of_pairs(&[(1.0, 4.0)], 1).expect("one pair");
+        let (ratio, pairs) = ratio_of_pairs(&[(1.0, 4.0)], 1).expect("one pair");
         assert!(near(ratio.ratio, 0.25));
-        assert_eq!((ratio.ci95, ratio.pairs), (None, 1));
+        assert_eq!((ratio.ci95, pairs), (None, 1));
     }
 
     #[test]
@@ -279,7 +262,7 @@ mod tests {
 
         #[test]
         fn an_interval_holds_its_ratio(pairs in prop::collection::vec((0.1f64..10.0, 0.1f64..10.0), 2..20), seed: u64) {
-            let ratio = ratio_of_pairs(&pairs, seed).expect("positive pairs");
+            let (ratio, _) = ratio_of_pairs(&pairs, seed).expect("positive pairs");
             let [low, high] = ratio.ci95.expect("two pairs or more");
             prop_assert!(low <= ratio.ratio * 1.000_001 && ratio.ratio <= high * 1.000_001, "{:?}", ratio);
         }

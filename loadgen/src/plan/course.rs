@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::cell::{Cell, Kind};
-use crate::plan::profile::Timing;
+use crate::plan::profile::{Profile, Timing};
 use crate::spec::step;
 use crate::spec::step::TWO_COLLECTIONS_S;
 use crate::spec::step::{Quiet, Step};
@@ -38,6 +38,21 @@ pub struct Course {
     /// The largest number of objects: most steps after [`Step::Settle`] run at this size only.
     pub largest: usize,
     pub asked: Asked,
+}
+
+impl Course {
+    pub fn of(profile: Profile, bursts_only: bool, largest: usize, asked: Asked) -> Self {
+        let timing = Timing::of(profile);
+        let timing = match bursts_only {
+            true => timing.bursts_only(),
+            false => timing,
+        };
+        Course {
+            timing,
+            largest,
+            asked,
+        }
+    }
 }
 
 /// Steps beyond those that every bench has.

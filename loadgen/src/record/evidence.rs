@@ -7,6 +7,8 @@ pub mod logs;
 pub mod origin;
 pub mod sums;
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -29,6 +31,21 @@ const BEGUN: &str = "experiment.partial";
 #[derive(Debug, Clone)]
 pub struct Evidence {
     root: PathBuf,
+}
+
+/// What is wrong in one file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Problem {
+    /// Name within the folder, such as `runs/tare-none-drain-500-r1.json`.
+    pub file: String,
+    #[serde(rename = "problem")]
+    pub what: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file, self.what)
+    }
 }
 
 /// Evidence that cannot be kept or read.
@@ -243,29 +260,48 @@ impl Evidence {
     /// # Errors
     /// `Read`.
     pub fn json_files(&self, folder: &str) -> Result<Vec<String>, Error> {
-        let path = self.path(folder);
-        let failed = |source| Error::Read {
-            path: path.clone(),
-            source,
-        };
-        let mut names = Vec::new();
-        match fs::read_dir(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed(error)),
-            Ok(entries) => {
-                for entry in entries {
-                    let name = entry
-                        .map_err(failed)?
-                        .file_name()
-                        .to_string_lossy()
-                        .into_owned();
-                    if name.ends_with(".json") {
-                        names.push(format!("{folder}/{name}"));
-                    }
+        let mut names = self.files_in(folder)?;
+        let is_direct = |name: &str| Path::new(name).parent() == Some(Path::new(folder));
+        names.retain(|name| name.ends_with(".json") && is_direct(name));
+        Ok(names.into_iter().collect())
+    }
+
+    /// Names of all files, sorted, with `/` between folders.
+    ///
+    /// # Errors
+    /// `Read`.
+    pub fn files(&self) -> Result<BTreeSet<String>, Error> {
+        self.files_in("")
+    }
+
+    fn files_in(&self, top: &str) -> Result<BTreeSet<String>, Error> {
+        let mut names = BTreeSet::new();
+        let mut folders = vec![top.to_owned()];
+        while let Some(folder) = folders.pop() {
+            let path = match folder.as_str() {
+                "" => self.root.clone(),
+                folder => self.path(folder),
+            };
+            let failed = |source| Error::Read {
+                path: path.clone(),
+                source,
+            };
+            let entries = match fs::read_dir(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && !folder.is_empty() => {
+                    continue;
+                }
+                entries => entries.map_err(failed)?,
+            };
+            for entry in entries {
+                let entry = entry.map_err(failed)?;
+                let name = entry.file_name();
+                let name = Path::new(&folder).join(name).to_string_lossy().into_owned();
+                match entry.file_type().map_err(failed)?.is_dir() {
+                    true => folders.push(name),
+                    false => drop(names.insert(name)),
                 }
             }
         }
-        names.sort();
         Ok(names)
     }
 }

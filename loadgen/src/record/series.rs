@@ -24,7 +24,7 @@ const COLUMNS: [&str; 8] = [
 ];
 /// Begins the line that says how far apart the samples are.
 const EVERY: &str = "# every_ms ";
-/// The line of a file whose numbers are differences; without it they are the numbers themselves.
+/// Says that the numbers are differences.
 const DIFFERENCES: &str = "# differences to the row before";
 
 /// Samples of one run, in order of time.
@@ -64,40 +64,28 @@ impl Series {
     /// # Errors
     /// `Line` names the first line that is not as it was written.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let mut series = Self {
-            every_ms: EVERY_MS,
-            rows: Vec::new(),
-        };
-        let mut columns_seen = false;
-        let mut differences = false;
-        let mut last = [0; COLUMNS.len()];
-        for (index, line) in text.lines().enumerate() {
-            let wrong = |what: String| Error::Line {
-                line: index + 1,
-                what,
-            };
-            if let Some(every_ms) = line.strip_prefix(EVERY) {
-                let read = every_ms.trim().parse();
-                series.every_ms = read.map_err(|_| wrong(format!("{every_ms:?} is no number")))?;
-            } else if line == DIFFERENCES {
-                differences = true;
-            } else if !columns_seen {
-                if !line.split('\t').eq(COLUMNS) {
-                    return Err(wrong(format!("the columns are not {}", COLUMNS.join(" "))));
-                }
-                columns_seen = true;
-            } else {
-                if !differences {
-                    last = [0; COLUMNS.len()];
-                }
-                series.rows.push(row(line, &mut last).map_err(wrong)?);
+        let mut lines = (1..).zip(text.lines());
+        let mut heading = || lines.next().ok_or(Error::NoColumns);
+        let (line, every_ms) = heading()?;
+        let number = every_ms.strip_prefix(EVERY).and_then(|it| it.parse().ok());
+        let every_ms = number.ok_or_else(|| Error::Line {
+            line,
+            what: format!("{every_ms:?} is not {EVERY:?} and a number"),
+        })?;
+        for wanted in [DIFFERENCES, &COLUMNS.join("\t")] {
+            let (line, text) = heading()?;
+            if text != wanted {
+                let what = match wanted {
+                    DIFFERENCES => format!("is not {DIFFERENCES:?}"),
+                    _ => format!("the columns are not {}", COLUMNS.join(" ")),
+                };
+                return Err(Error::Line { line, what });
             }
         }
-        if columns_seen {
-            Ok(series)
-        } else {
-            Err(Error::NoColumns)
-        }
+        let mut last = [0; COLUMNS.len()];
+        let row = |(line, text)| row(text, &mut last).map_err(|what| Error::Line { line, what });
+        let rows = lines.map(row).collect::<Result<_, _>>()?;
+        Ok(Self { every_ms, rows })
     }
 
     pub fn to_tsv(&self) -> String {
@@ -209,19 +197,6 @@ mod tests {
             "what is not known is empty, and the next difference is to the last known"
         );
         assert_eq!(Series::parse(&text), Ok(series));
-    }
-
-    #[test]
-    fn a_file_without_the_line_of_differences_holds_the_numbers_themselves() {
-        let series = Series {
-            every_ms: EVERY_MS,
-            rows: vec![at(250), at(500)],
-        };
-        let plain = format!(
-            "{EVERY}250\n{}\n250\t4096\t\t\t\t\t\t0\n500\t4096\t\t\t\t\t\t0\n",
-            COLUMNS.join("\t")
-        );
-        assert_eq!(Series::parse(&plain), Ok(series));
     }
 
     #[test]

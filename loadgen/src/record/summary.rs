@@ -5,9 +5,13 @@
 //! none is 0. Leaves to others: what the figures are (`metric`), computing them (`report::summary`).
 
 pub mod rate_sweep;
+#[cfg(any(test, feature = "test-data"))]
+mod sample;
 pub mod small_node;
 
 pub use crate::record::summary::rate_sweep::{Knee, LimitedBy, RateOutcome, RatePoint, RateSweep};
+#[cfg(any(test, feature = "test-data"))]
+pub use crate::record::summary::sample::sample;
 pub use crate::record::summary::small_node::{OnSmallNode, SmallNode};
 
 use std::collections::BTreeMap;
@@ -241,61 +245,5 @@ impl Run {
     /// The figure of this name; `None` where it was not measured.
     pub fn value(&self, metric: &str) -> Option<f64> {
         self.values.get(metric).copied()
-    }
-
-    /// The same run with a figure, for tests.
-    pub fn with(mut self, metric: &str, value: f64) -> Self {
-        self.values.insert(metric.to_owned(), value);
-        self
-    }
-}
-
-/// A summary of the subject `tare/none` with these runs, for tests.
-pub fn sample(runs: Vec<Run>) -> Summary {
-    use crate::record::SCHEMA;
-    let text = || "…".to_owned();
-    Summary {
-        schema: SCHEMA,
-        environment: Environment {
-            started_at: "2026-11-21T08:00:00Z".into(),
-            command_line: text(),
-            host_label: text(),
-            loadgen_commit: text(),
-            control_plane: "kube".into(),
-            control_plane_flags: text(),
-            kubernetes_version: None,
-            filesystem: None,
-            machine: tare_procstat::machine(),
-        },
-        scenario: Scenario {
-            name: "widgets".into(),
-            object_bytes: 2_048,
-            service: "headless".into(),
-            seed: 1,
-            ready_delay_ms: 0,
-            profile: Profile::Quick,
-        },
-        mixed: vec![],
-        noise_floors: vec![],
-        small_node: None,
-        subjects: vec![Subject {
-            name: "tare".into(),
-            variant: "none".into(),
-            workload: None,
-            language: Language::Rust,
-            target: text(),
-            profile: None,
-            allocator: None,
-            commit: None,
-            binary_sha256: None,
-            binary_bytes: None,
-            image_bytes_compressed: None,
-            image_bytes_unpacked: None,
-            runs,
-            bytes_per_object: None,
-            rate_sweep: None,
-        }],
-        comparisons: vec![],
-        notes: vec![],
     }
 }

@@ -4,7 +4,7 @@
 //! folded away. Leaves to others: what is significant (`metric::change`).
 
 use crate::metric::KNEE;
-use crate::metric::change::{Assessment, Change, Changes, Pairing};
+use crate::metric::change::{Assessment, CellKey, Change, Changes, Pairing};
 use crate::report::table::{Table, amount, figure, grouped};
 
 /// How the intervals come about, and what the words mean.
@@ -94,7 +94,7 @@ fn row(change: &Change) -> Vec<String> {
     let floor = change.floor.map(|floor| format!("{floor:.3}"));
     let ratio = change.ratio.map(|ratio| format!("{ratio:.3}"));
     vec![
-        figure_name(change),
+        figure_name(&change.metric, change.cell),
         amount(change.before_median),
         amount(change.after_median),
         ratio.unwrap_or_else(|| figure(None)),
@@ -109,21 +109,14 @@ fn row(change: &Change) -> Vec<String> {
     ]
 }
 
-/// The path of a figure with the runs that it is of.
-pub fn figure_name(change: &Change) -> String {
-    match change.cell {
-        Some(cell) => {
-            let at_rate = cell.per_s.map(|per_s| format!(" at {per_s}/s"));
-            format!(
-                "{}, {} {}{}",
-                change.metric,
-                cell.kind.name(),
-                grouped(cell.objects),
-                at_rate.unwrap_or_default()
-            )
-        }
-        None => change.metric.clone(),
-    }
+/// The path of a figure with the runs that it is of; without them it is one of the subject itself.
+pub fn figure_name(metric: &str, cell: Option<CellKey>) -> String {
+    let of = cell.map(|cell| {
+        let at_rate = cell.per_s.map(|per_s| format!(" at {per_s}/s"));
+        let (kind, objects) = (cell.kind.name(), grouped(cell.objects));
+        format!(", {kind} {objects}{}", at_rate.unwrap_or_default())
+    });
+    format!("{metric}{}", of.unwrap_or_default())
 }
 
 #[cfg(test)]

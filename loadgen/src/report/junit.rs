@@ -6,7 +6,8 @@
 use serde_json::{Value, json};
 
 use crate::metric::judge::{Judgement, Outcome};
-use crate::report::limits::{sentence, subject_matter};
+use crate::report::change::figure_name;
+use crate::report::limits::sentence;
 use crate::report::page;
 
 /// # Errors
@@ -18,7 +19,8 @@ pub fn xml(judgements: &[Judgement]) -> anyhow::Result<String> {
             Outcome::NotMeasured { .. } => Some("skipped"),
             _ => None,
         };
-        let (subject, name) = (&judgement.limit.subject, subject_matter(&judgement.limit));
+        let limit = &judgement.limit;
+        let (subject, name) = (&limit.subject, figure_name(&limit.metric, limit.cell));
         json!({ "subject": subject, "name": name, "element": element, "sentence": sentence(judgement) })
     };
     let cases: Vec<Value> = judgements.iter().map(case).collect();

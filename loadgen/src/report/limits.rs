@@ -5,30 +5,19 @@
 
 use crate::metric::judge::{Judgement, Outcome};
 use crate::metric::limits::{Basis, Bound, Limit};
-use crate::report::table::{Table, amount, figure, grouped};
-
-/// Which figure a limit is about, without its subject.
-pub fn subject_matter(limit: &Limit) -> String {
-    match &limit.cell {
-        Some(cell) => format!(
-            "{}, {} {}",
-            limit.metric,
-            cell.kind.name(),
-            grouped(cell.objects)
-        ),
-        None => limit.metric.clone(),
-    }
-}
+use crate::report::change::figure_name;
+use crate::report::table::{Table, amount, figure};
 
 /// The whole judgement in one line.
 pub fn sentence(judgement: &Judgement) -> String {
+    let limit = &judgement.limit;
     let Limit {
         place,
         subject,
         bound,
         basis,
         ..
-    } = &judgement.limit;
+    } = limit;
     let Basis {
         mean, runs, margin, ..
     } = *basis;
@@ -51,7 +40,7 @@ pub fn sentence(judgement: &Judgement) -> String {
     };
     format!(
         "{place}: {subject} {}: {what}",
-        subject_matter(&judgement.limit)
+        figure_name(&limit.metric, limit.cell)
     )
 }
 
@@ -104,7 +93,11 @@ fn row(judgement: &Judgement) -> Vec<String> {
     };
     let of_mean = measured.filter(|_| limit.basis.mean != 0.0);
     vec![
-        format!("{} {}", limit.subject, subject_matter(limit)),
+        format!(
+            "{} {}",
+            limit.subject,
+            figure_name(&limit.metric, limit.cell)
+        ),
         measured.map_or_else(|| figure(None), amount),
         bound,
         amount(limit.basis.mean),

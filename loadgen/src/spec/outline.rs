@@ -6,7 +6,7 @@
 
 mod sample;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::spec::outline::sample::{Sample, sample};
@@ -218,15 +218,14 @@ fn convergence(status: &Value) -> String {
 }
 
 fn object(name: &str, kind: &Kind, spec: &Value) -> String {
-    let Sample { yaml, open } = sample(spec);
+    let Sample { fields, open } = sample(spec);
     let open: String = open
         .iter()
         .map(|(path, why)| format!("# spec{path}: {why}\n"))
         .collect();
-    let spec = match yaml.is_empty() {
-        true => "spec: {}\n".to_owned(),
-        false => format!("spec:\n{yaml}"),
-    };
+    let spec = json!({ "spec": fields });
+    // JSON is YAML, too.
+    let spec = serde_saphyr::to_string(&spec).unwrap_or_else(|_| format!("{spec}\n"));
     format!(
         "# One {} of those that `{name}` works on, without apiVersion, kind and name.\n{open}metadata:\n  annotations:\n    \
          loadgen.tare.dev/filler: \"{{{{ words }}}}\"\n{spec}",

@@ -26,7 +26,7 @@ use crate::spec::workload::conformance::ConformanceScenario;
 pub use crate::spec::workload::fixture::Fixture;
 pub use crate::spec::workload::manifest::Manifest;
 pub use crate::spec::workload::place::{Error, Source};
-pub use crate::spec::workload::scenario::{Resource, Scenario};
+pub use crate::spec::workload::scenario::{Resource, Scenario, label_selector};
 pub use crate::spec::workload::shipped::{default, find, named};
 
 /// The name of the object that is there before the subject starts.
@@ -159,6 +159,14 @@ fn one() -> usize {
 
 fn is_one(number: &usize) -> bool {
     *number == 1
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(value: &bool) -> bool {
+    *value
 }
 
 impl ChildKind {

@@ -13,7 +13,7 @@ use futures::StreamExt;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::spec::workload::{BYSTANDERS_LABEL, FIXTURE_LABEL, RUN_LABEL, Resource};
+use crate::spec::workload::{BYSTANDERS_LABEL, FIXTURE_LABEL, RUN_LABEL, Resource, label_selector};
 use crate::target::cluster::{CONNECTIONS, Cluster, Error, Of};
 use crate::terminal::progress::Progress;
 
@@ -83,7 +83,7 @@ impl Found {
     /// Of a namespace, what selects those in it that do not go with it.
     fn others(&self) -> String {
         match self.labels.of_bystanders {
-            true => format!("labelSelector={RUN_LABEL}%21%3D{}&", self.run()),
+            true => label_selector(&format!("{RUN_LABEL}!={}", self.run())),
             false => String::new(),
         }
     }
@@ -155,14 +155,13 @@ impl<'a> Scope<'a> {
 
     fn selector(&self) -> String {
         let run = match self.run {
-            Some(run) => format!("{RUN_LABEL}%3D{run}"),
+            Some(run) => format!("{RUN_LABEL}={run}"),
             None => RUN_LABEL.to_owned(),
         };
-        // `,` or `,!` before the label.
-        match self.made {
-            Made::Offered => format!("{run}%2C%21{FIXTURE_LABEL}"),
-            Made::Fixtures => format!("{run}%2C{FIXTURE_LABEL}"),
-        }
+        label_selector(&match self.made {
+            Made::Offered => format!("{run},!{FIXTURE_LABEL}"),
+            Made::Fixtures => format!("{run},{FIXTURE_LABEL}"),
+        })
     }
 }
 
@@ -193,8 +192,7 @@ pub async fn namespaces(cluster: &Cluster, scope: &Scope<'_>) -> Result<Vec<Foun
 }
 
 async fn list(cluster: &Cluster, collection: &str, selector: &str) -> Result<Vec<Found>, Error> {
-    let selector = format!("labelSelector={selector}&");
-    let found: Vec<Of<Found>> = cluster.all(collection, &selector).await?;
+    let found: Vec<Of<Found>> = cluster.all(collection, selector).await?;
     Ok(found.into_iter().map(|item| item.metadata).collect())
 }
 

@@ -174,10 +174,17 @@ impl Cluster {
     /// # Errors
     /// As for [`Cluster::create`].
     pub async fn delete(&self, resource: &Resource, name: &str) -> Result<(), Error> {
-        let path = format!("{}/{name}", resource.path());
+        self.delete_at(&format!("{}/{name}", resource.path())).await
+    }
+
+    /// The same for whatever is at a path.
+    ///
+    /// # Errors
+    /// As for [`Cluster::create`].
+    pub async fn delete_at(&self, path: &str) -> Result<(), Error> {
         let options =
             br#"{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Background"}"#;
-        self.ask::<IgnoredAny>(Method::DELETE, &path, Some(JSON), options.to_vec())
+        self.ask::<IgnoredAny>(Method::DELETE, path, Some(JSON), options.to_vec())
             .await
             .map(drop)
     }

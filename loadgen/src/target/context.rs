@@ -37,10 +37,12 @@ pub struct Target {
     /// On this machine, and started by loadgen.
     pub local: bool,
     pub config: Config,
+    /// What it was chosen from.
+    pub kubeconfig: Kubeconfig,
 }
 
 /// What a pod's own credentials are called here.
-pub const IN_CLUSTER: &str = "in-cluster";
+const IN_CLUSTER: &str = "in-cluster";
 
 impl Target {
     /// # Errors
@@ -88,15 +90,16 @@ impl Target {
         let config = Config::from_custom_kubeconfig(file.clone(), &options).await;
         let mut config = config.map_err(|error| unusable(&error))?;
         proxy::choose(&mut config, &file, Some(&context)).map_err(Usage)?;
-        Ok(Self::of(context, config))
+        Ok(Self::of(context, config, file))
     }
 
-    fn of(context: String, config: Config) -> Self {
+    fn of(context: String, config: Config, kubeconfig: Kubeconfig) -> Self {
         Self {
             context,
             url: config.cluster_url.to_string(),
             local: is_local(&config),
             config,
+            kubeconfig,
         }
     }
 
@@ -130,9 +133,19 @@ pub fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
+/// The account of the Pod that this runs in.
 fn in_cluster() -> Option<Target> {
+    const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
     let config = Config::incluster().ok()?;
-    Some(Target::of(IN_CLUSTER.to_owned(), config))
+    let url = config.cluster_url.to_string();
+    let kubeconfig = serde_json::json!({
+        "clusters": [{"name": IN_CLUSTER, "cluster": {
+            "server": url.trim_end_matches('/'), "certificate-authority": format!("{ACCOUNT}/ca.crt")}}],
+        "users": [{"name": IN_CLUSTER, "user": {"tokenFile": format!("{ACCOUNT}/token")}}],
+        "contexts": [{"name": IN_CLUSTER, "context": {"cluster": IN_CLUSTER, "user": IN_CLUSTER}}],
+    });
+    let kubeconfig = serde_json::from_value(kubeconfig).ok()?;
+    Some(Target::of(IN_CLUSTER.to_owned(), config, kubeconfig))
 }
 
 /// A server that loadgen started names itself in the authority that signed its certificate. A client
@@ -178,14 +191,15 @@ mod tests {
             ),
             ("an unverified one", unverified),
         ] {
-            let target = Target::of("x".into(), config);
+            let target = Target::of("x".into(), config, Kubeconfig::default());
             assert!(!target.local, "{name}");
             assert!(
                 target.may_be_touched(true).is_ok(),
                 "{name}: the user said yes"
             );
         }
-        let tunnel = Target::of("x".into(), config("https://localhost:6443", "kubernetes"));
+        let tunnel = config("https://localhost:6443", "kubernetes");
+        let tunnel = Target::of("x".into(), tunnel, Kubeconfig::default());
         assert!(tunnel.whereabouts().contains("tunnel"));
     }
 

@@ -12,12 +12,11 @@ use kube::config::Kubeconfig;
 use crate::private_file;
 use crate::run_id;
 use crate::spec::workload::{Fixture, RUN_LABEL, Resource};
-use crate::target::Order;
 use crate::target::cleanup::bench_namespace;
-use crate::target::cluster;
 use crate::target::cluster::Cluster;
-use crate::target::context::{IN_CLUSTER, Target};
+use crate::target::context::Target;
 use crate::target::fixtures;
+use crate::target::{Error, Order};
 
 /// An existing cluster with the credentials for it.
 #[derive(Debug, Clone)]
@@ -40,51 +39,22 @@ pub struct Existing {
     of: ExistingCluster,
 }
 
-/// Why a cluster cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("cannot read the kubeconfig again: {0}")]
-    Kubeconfig(#[from] kube::config::KubeconfigError),
-    #[error("cannot write {}: {source}", path.display())]
-    Write {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    #[error(transparent)]
-    Cluster(#[from] cluster::Error),
-    #[error("the cluster has no {name}; install the subject's CRD first: {way}")]
-    NoCrd { name: String, way: String },
-    #[error("the cluster has a namespace {0} that no bench made; rename or delete it")]
-    Foreign(String),
-    #[error(transparent)]
-    Namespace(#[from] bench_namespace::Error),
-}
-
 impl ExistingCluster {
     /// The chosen cluster with a copy of its credentials only: the subject does not need the user's
     /// other contexts. Sends nothing.
-    ///
-    /// # Errors
-    /// `Kubeconfig`.
     pub fn of(
         target: &Target,
-        file: Option<&Path>,
         run: String,
         resources: Vec<Resource>,
         fixtures: Vec<Fixture>,
-    ) -> Result<Self, Error> {
-        let kubeconfig = match file {
-            _ if target.context == IN_CLUSTER => in_cluster().unwrap_or_default(),
-            Some(file) => Kubeconfig::read_from(file)?,
-            None => Kubeconfig::read()?,
-        };
-        Ok(Self {
-            kubeconfig: only(kubeconfig, &target.context),
+    ) -> Self {
+        Self {
+            kubeconfig: only(target.kubeconfig.clone(), &target.context),
             address: target.url.clone(),
             run,
             resources,
             fixtures,
-        })
+        }
     }
 
     /// Removes what this bench created.
@@ -185,26 +155,6 @@ fn only(mut kubeconfig: Kubeconfig, context: &str) -> Kubeconfig {
         .retain(|u| Some(&u.name) == user.as_ref());
     kubeconfig.current_context = Some(context.to_owned());
     kubeconfig
-}
-
-/// The account of the Pod that this runs in, as a kubeconfig.
-fn in_cluster() -> Option<Kubeconfig> {
-    const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-    let host = std::env::var("KUBERNETES_SERVICE_HOST").ok()?;
-    let port = std::env::var("KUBERNETES_SERVICE_PORT").ok()?;
-    let host = if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host
-    };
-    let config = serde_json::json!({
-        "clusters": [{"name": "in-cluster", "cluster": {
-            "server": format!("https://{host}:{port}"), "certificate-authority": format!("{ACCOUNT}/ca.crt")}}],
-        "users": [{"name": "in-cluster", "user": {"tokenFile": format!("{ACCOUNT}/token")}}],
-        "contexts": [{"name": "in-cluster", "context": {"cluster": "in-cluster", "user": "in-cluster"}}],
-        "current-context": "in-cluster",
-    });
-    serde_json::from_value(config).ok()
 }
 
 #[cfg(test)]

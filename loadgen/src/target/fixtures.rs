@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::Method;
-use serde::Deserialize;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList};
 use serde::de::IgnoredAny;
 
 use crate::spec::shard::Shard;
@@ -15,30 +15,7 @@ use crate::spec::workload;
 use crate::spec::workload::{Fixture, Resource, group_and_version, root};
 use crate::target::cleanup::{Made, Scope};
 use crate::target::cluster::{Cluster, JSON};
-use crate::target::{cleanup, cluster};
-
-/// Why there is none.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The place and the way out.
-    #[error(transparent)]
-    Fixture(#[from] workload::Error),
-    #[error(transparent)]
-    Cluster(#[from] cluster::Error),
-}
-
-/// The kinds of one version of an API.
-#[derive(Debug, Deserialize)]
-struct Kinds {
-    resources: Vec<Kind>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Kind {
-    name: String,
-    kind: String,
-    namespaced: bool,
-}
+use crate::target::{Error, cleanup, cluster};
 
 /// The resource of each fixture, in their order; `None` where the server does not serve its kind. A fixture without a
 /// namespace is in `namespace`.
@@ -50,13 +27,13 @@ pub async fn resources(
     fixtures: &[Fixture],
     namespace: &str,
 ) -> Result<Vec<Option<Resource>>, cluster::Error> {
-    let mut known: BTreeMap<&str, Vec<Kind>> = BTreeMap::new();
+    let mut known: BTreeMap<&str, Vec<APIResource>> = BTreeMap::new();
     let mut found = Vec::new();
     for fixture in fixtures {
         let version = fixture.api_version.as_str();
         if !known.contains_key(version) {
             let path = root(version);
-            let kinds = cluster.find::<Kinds>(&path).await?;
+            let kinds = cluster.find::<APIResourceList>(&path).await?;
             known.insert(version, kinds.map_or(Vec::new(), |kinds| kinds.resources));
         }
         let mut kinds = known.get(version).into_iter().flatten();
@@ -67,7 +44,7 @@ pub async fn resources(
     Ok(found)
 }
 
-fn resource(fixture: &Fixture, kind: &Kind, namespace: &str) -> Resource {
+fn resource(fixture: &Fixture, kind: &APIResource, namespace: &str) -> Resource {
     let (group, version) = group_and_version(&fixture.api_version);
     let own = fixture.namespace.as_deref();
     Resource {

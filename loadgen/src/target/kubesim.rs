@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use tare_procstat::process::{Process, Spec};
 
-use crate::target::{HARNESS, Order, SUBJECT};
+use crate::target::{Error, HARNESS, Order, SUBJECT};
 
-const START: Duration = Duration::from_secs(20);
+pub const START: Duration = Duration::from_secs(20);
 
 /// A third of the server's time goes into malloc for JSON trees. Keeping freed memory at hand saves
 /// it 18 % of its CPU (1,500 objects: 5.6 -> 4.6 s, one run each). Subjects are not given this.
@@ -29,22 +29,6 @@ pub struct Kubesim {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Announcement {
     pub url: String,
-}
-
-/// Why there is no server.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("cannot find this program to start the simulated server: {0}")]
-    Program(std::io::Error),
-    #[error(transparent)]
-    Process(#[from] tare_procstat::process::Error),
-    #[error("the simulated server ended at once ({status}): {log_tail}")]
-    Ended {
-        status: std::process::ExitStatus,
-        log_tail: String,
-    },
-    #[error("the simulated server did not answer within {} s; its log: {}", START.as_secs(), log.display())]
-    Silent { log: PathBuf },
 }
 
 impl Kubesim {

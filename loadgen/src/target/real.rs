@@ -3,7 +3,6 @@
 //! Guarantees: starts empty, without an audit log unless it is asked for. Leaves to others: how
 //! it is built and started (`controlplane`).
 
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use crate::watch::audit_log::{Account, AuditLog};
 
 #[derive(Debug)]
 pub struct Real {
-    plane: ControlPlane,
+    pub plane: ControlPlane,
     audit: Option<Mutex<AuditLog>>,
 }
 
@@ -63,18 +62,6 @@ impl Real {
         Ok(Self { plane, audit })
     }
 
-    pub fn kubeconfig(&self, user: &str) -> PathBuf {
-        self.plane.kubeconfig(user)
-    }
-
-    pub fn pid(&self) -> u32 {
-        self.plane.api_server_pid()
-    }
-
-    pub fn controllers_pid(&self) -> u32 {
-        self.plane.controllers_pid()
-    }
-
     /// `None` without an audit log, or when it cannot be read.
     pub fn request_counts(&self) -> Option<RequestCounts> {
         self.audited(Account::request_counts)
@@ -90,38 +77,9 @@ impl Real {
         self.audited(|account| account.write_spans(SUBJECT, HARNESS, CANARY))
     }
 
-    pub fn datastore_written_bytes(&self) -> Option<u64> {
-        self.plane.datastore_written_bytes().ok()
-    }
-
     /// What the readiness agent has written so far.
     pub fn agent_writes(&self) -> u64 {
         let counts = self.plane.readiness_counts().unwrap_or_default();
         counts.status_writes.saturating_sub(counts.failed_writes)
-    }
-
-    pub fn datastore_size_bytes(&self) -> Option<u64> {
-        self.plane.datastore_size_bytes().ok()
-    }
-
-    /// Ends kube-apiserver and starts it again at the same address.
-    ///
-    /// # Errors
-    /// When it cannot be ended, or is not ready in time.
-    pub async fn restart(&mut self) -> Result<(), Error> {
-        self.plane.restart_api_server().await
-    }
-
-    /// # Errors
-    /// When the kernel does not tell.
-    pub fn exited(&mut self) -> Result<Option<String>, Error> {
-        let ended = self.plane.exited()?;
-        Ok(ended.map(|(component, status)| format!("{component} ended by itself ({status})")))
-    }
-
-    /// # Errors
-    /// When the signal cannot be sent.
-    pub async fn stop(self) -> Result<(), Error> {
-        self.plane.stop().await
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::Trial;
 
-use crate::program::{LOADGEN, folder, loadgen, text};
+use crate::program::{folder, loadgen, mock_subject, text};
 use crate::{tests, trial};
 
 pub fn trials() -> Vec<Trial> {
@@ -20,8 +20,9 @@ pub fn trials() -> Vec<Trial> {
 fn measured(behaviour: &str) -> PathBuf {
     let folder = folder(&format!("check-{behaviour}"));
     let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/crd.yaml");
+    let mock = mock_subject();
     let subject = format!(
-        "name = \"mock\"\nvariant = \"{behaviour}\"\n[run]\ncommand = \"{LOADGEN}\"\n\
+        "name = \"mock\"\nvariant = \"{behaviour}\"\n[run]\ncommand = \"{mock}\"\n\
          args = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--behaviour\", \"{behaviour}\"]\n\
          env = {{ KUBECONFIG = \"{{kubeconfig}}\" }}\ncrd = \"{}\"\n",
         crd.display()

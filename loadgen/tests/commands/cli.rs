@@ -128,7 +128,7 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
             "not a size",
             &["bench", "--objects", "5k"],
             2,
-            &["\"5k\"", "0,500,2000,5000"],
+            &["'5k'", "0,500,2000,5000"],
         ),
         case(
             "no repeats",

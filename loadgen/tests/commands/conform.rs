@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use libtest_mimic::Trial;
 
-use crate::program::{LOADGEN, folder, text};
+use crate::program::{LOADGEN, folder, mock_subject, text};
 use crate::{tests, trial};
 
 pub fn trials() -> Vec<Trial> {
@@ -59,8 +59,9 @@ fn conform(folder: &Path, args: &[&str]) -> Output {
 
 /// Conformance of a mock subject, with the CRD in `crd`.
 fn conform_mock(name: &str, behaviour: &str, crd: &Path) -> Output {
-    let words = format!("mock-subject --admin {{admin}} --behaviour {behaviour}");
-    conform_script(name, &format!("exec {LOADGEN} {words}"), "", crd)
+    let mock = mock_subject();
+    let script = format!("exec {mock} mock-subject --admin {{admin}} --behaviour {behaviour}");
+    conform_script(name, &script, "", crd)
 }
 
 /// Conformance of the subject `mock/NAME`, which is a script of a shell, with more in its file.
@@ -119,7 +120,10 @@ fn a_failure_says_step_object_expected_and_seen() {
 
 fn what_does_not_start_or_ends_says_what_was_missing_and_the_end_of_its_log() {
     let crd = repository("deploy/base/crd.yaml");
-    let mock = format!("{LOADGEN} mock-subject --admin {{admin}} --behaviour");
+    let mock = format!(
+        "{} mock-subject --admin {{admin}} --behaviour",
+        mock_subject()
+    );
     let (works, dies) = (
         format!("exec {mock} works"),
         format!("echo first; {mock} dies"),

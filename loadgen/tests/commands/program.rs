@@ -7,6 +7,12 @@ use std::time::{Duration, Instant};
 
 pub const LOADGEN: &str = env!("CARGO_BIN_EXE_loadgen");
 
+/// A program whose first argument `mock-subject` makes it the smallest operator: that of these tests themselves.
+pub fn mock_subject() -> String {
+    let own = std::env::current_exe().expect("a program");
+    own.display().to_string()
+}
+
 pub fn loadgen(args: &[impl AsRef<OsStr>]) -> Output {
     Command::new(LOADGEN)
         .args(args)

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::cli::bench::plan;
 use crate::cli::means::MeansArgs;
 use crate::plan::course::Asked;
 use crate::plan::profile::Profile;
@@ -46,9 +47,11 @@ pub struct BenchArgs {
         long,
         value_name = "N,M",
         default_value = "0,500",
+        value_delimiter = ',',
+        value_parser = plan::size,
         help_heading = "What is measured"
     )]
-    pub objects: String,
+    pub objects: Vec<usize>,
     /// Size of one object in bytes, as it is sent [default: that of the workload]
     #[arg(long, value_name = "BYTES", help_heading = "What is measured")]
     pub object_bytes: Option<usize>,

@@ -22,6 +22,11 @@ use crate::spec::subject::Subject;
 use crate::spec::workload::Scenario;
 use crate::timestamp::now_rfc3339;
 
+/// The commit that this program was compiled from; see `build.rs`.
+const COMMIT: &str = env!("BUILT_FROM");
+/// The target that this program was compiled for, and cargo builds the subjects for.
+const TARGET: &str = env!("BUILT_FOR");
+
 /// # Errors
 /// A program or its CRD is not there.
 pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Result<Experiment> {
@@ -41,7 +46,7 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
                 started_at: now_rfc3339(),
                 command_line: command_line::of_process(),
                 host_label: args.host_label.clone(),
-                loadgen_commit: loadgen_commit(),
+                loadgen_commit: COMMIT.to_owned(),
                 control_plane: args.means.control_plane.name().into(),
                 control_plane_flags: place.source.flags(),
                 kubernetes_version: None,
@@ -125,7 +130,7 @@ fn program(
             .target
             .clone()
             .or_else(|| args.means.target.clone().filter(|_| of_workspace))
-            .unwrap_or_else(own_target),
+            .unwrap_or_else(|| TARGET.to_owned()),
         binary: shown(&program, &workspace.root),
         binary_bytes,
         binary_sha256,
@@ -145,16 +150,9 @@ pub fn run_machine() -> RunMachine {
     RunMachine {
         cpu_model: machine.cpu_model,
         kernel: machine.kernel,
-        loadgen_commit: loadgen_commit(),
+        loadgen_commit: COMMIT.to_owned(),
         loadgen_sha256: own.ok().as_deref().map(sha256_of),
     }
-}
-
-/// The commit that this program was compiled from; see `build.rs`.
-fn loadgen_commit() -> String {
-    let version = env!("TARE_VERSION");
-    let commit = version.split_once('+').map(|(_, commit)| commit);
-    commit.unwrap_or("unknown").to_owned()
 }
 
 /// What a linker has just written lies in the page cache in other pieces than what was read from the disk
@@ -174,21 +172,4 @@ fn read_from_disk(path: &Path) -> std::io::Result<Vec<u8>> {
 fn shown(program: &Path, workspace: &Path) -> String {
     let inside = program.strip_prefix(workspace).unwrap_or(program);
     inside.display().to_string()
-}
-
-/// Target triple of loadgen itself, which cargo builds for as it builds the subjects.
-fn own_target() -> String {
-    let system = if cfg!(target_os = "macos") {
-        "apple-darwin"
-    } else {
-        "unknown-linux"
-    };
-    let library = if cfg!(target_env = "musl") {
-        "-musl"
-    } else if cfg!(target_env = "gnu") {
-        "-gnu"
-    } else {
-        ""
-    };
-    format!("{}-{system}{library}", std::env::consts::ARCH)
 }

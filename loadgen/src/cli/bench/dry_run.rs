@@ -14,11 +14,9 @@ use crate::plan::Plan;
 use crate::plan::cell::{Cell, Kind};
 use crate::plan::course::Course;
 use crate::plan::estimate;
-use crate::plan::profile::Timing;
 use crate::record::evidence::{EXPERIMENT, Evidence};
 use crate::report;
 use crate::spec::control_plane::ControlPlane;
-use crate::spec::step::Step;
 use crate::spec::workload::Workload;
 
 /// As it is printed. Runs of the rate sweep are as many as there can be at most.
@@ -54,7 +52,9 @@ pub fn run(args: &BenchArgs, plan: &Plan, workload: &Workload) -> anyhow::Result
     let object_bytes = workload.scenario.object_bytes;
     let kept = kept(args)?;
     let is_there = |cell: &Cell| kept.contains(cell);
-    let course = course(args, plan, &workload.steps);
+    let (profile, bursts_only) = (options::profile(args), args.only_bursts());
+    let asked = args.asked(&workload.steps);
+    let course = Course::of(profile, bursts_only, plan.largest(), asked);
     let cells = plan.cells(args.seed);
     let time = estimate::of_plan(plan, &cells, &course, args.means.control_plane, is_there);
     let mut runs_by_kind = BTreeMap::new();
@@ -101,17 +101,5 @@ fn kept(args: &BenchArgs) -> anyhow::Result<Vec<Cell>> {
     match evidence.path(EXPERIMENT).is_file() {
         true => Ok(report::read(&evidence)?.runs.into_keys().collect()),
         false => Ok(Vec::new()),
-    }
-}
-
-fn course(args: &BenchArgs, plan: &Plan, steps: &[Step]) -> Course {
-    let timing = Timing::of(options::profile(args));
-    Course {
-        timing: match args.only_bursts() {
-            true => timing.bursts_only(),
-            false => timing,
-        },
-        largest: plan.largest(),
-        asked: args.asked(steps),
     }
 }

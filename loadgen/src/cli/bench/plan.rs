@@ -11,6 +11,18 @@ use crate::spec::control_plane::ControlPlane;
 use crate::spec::subject;
 
 const MOST_OBJECTS: usize = 1_000_000;
+
+/// One of the numbers of objects.
+///
+/// # Errors
+/// None that can be measured.
+pub fn size(text: &str) -> Result<usize, String> {
+    let size: Option<usize> = text.trim().parse().ok();
+    size.filter(|size| *size <= MOST_OBJECTS).ok_or_else(|| {
+        format!("write a number of objects, 0 to {MOST_OBJECTS}, such as in 0,500,2000,5000")
+    })
+}
+
 /// A generator on a few cores sends about this many.
 const MOST_PER_S: u32 = 1_000;
 
@@ -19,9 +31,16 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
     let subjects =
         subject::select(args.subjects.as_deref(), &args.subject, real).map_err(Usage::of)?;
     let extra = extra_bytes(args.object_bytes);
-    let sizes = sizes_that_fit(&args.objects, extra, args.means.control_plane)?;
+    let mut sizes = Vec::new();
+    for size in &args.objects {
+        if !sizes.contains(size) {
+            sizes.push(*size);
+        }
+    }
     let largest = sizes.iter().copied().max().unwrap_or(0);
-    let overlap = overlap(args, largest, available_bytes())?;
+    let available = available_bytes();
+    enough_memory(largest, extra, args.means.control_plane, available)?;
+    let overlap = overlap(args, largest, available)?;
     if args.bystanders.is_some() && args.means.control_plane == ControlPlane::Existing {
         return Err(Usage(
             "--bystanders: objects that belong to nobody are created on control planes of loadgen's own only; use kubesim, kube or kine".into(),
@@ -53,21 +72,6 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
         default_flags: real && !args.only_bursts(),
         memory_only: args.memory_only,
     })
-}
-
-/// Numbers of objects that this machine has the memory for; `extra` as in [`needed_bytes`].
-///
-/// # Errors
-/// No numbers, or too large ones.
-pub fn sizes_that_fit(
-    list: &str,
-    extra: usize,
-    control_plane: ControlPlane,
-) -> Result<Vec<usize>, Usage> {
-    let sizes = sizes(list)?;
-    let largest = sizes.iter().copied().max().unwrap_or(0);
-    enough_memory(largest, extra, control_plane, available_bytes())?;
-    Ok(sizes)
 }
 
 /// Rates of the sweep, ascending; none with `--rates none`, `--bursts-only` and `--memory-only`.
@@ -159,24 +163,6 @@ fn overlap(args: &BenchArgs, largest: usize, available: Option<u64>) -> Result<u
     }
 }
 
-fn sizes(list: &str) -> Result<Vec<usize>, Usage> {
-    let mut sizes = Vec::new();
-    for text in list.split(',').map(str::trim) {
-        let size: usize = text.parse().map_err(|_| {
-            Usage(format!("--objects {list:?}: {text:?} is not a number of objects; write them like 0,500,2000,5000"))
-        })?;
-        if size > MOST_OBJECTS {
-            return Err(Usage(format!(
-                "--objects: {size} is more than the {MOST_OBJECTS} that can be measured"
-            )));
-        }
-        if !sizes.contains(&size) {
-            sizes.push(size);
-        }
-    }
-    Ok(sizes)
-}
-
 /// What the servers, a subject that keeps everything (30 KB per object) and the harness need at
 /// most, in bytes. The simulated server keeps 20 KB per object with its children. kube-apiserver holds the
 /// last events of a kind beside the objects, those of `IN_HISTORY`: measured during bursts it held 2.8 GB
@@ -243,16 +229,16 @@ mod tests {
 
     #[test]
     fn sizes_are_read_or_refused() {
-        assert_eq!(sizes("0, 500,500").expect("valid"), [0, 500]);
-        for (list, want) in [
-            ("5k", "\"5k\" is not a number of objects"),
-            ("", "\"\" is not a number"),
-            ("-1", "\"-1\" is not a number"),
-            ("1000001", "1000001 is more than the 1000000"),
-        ] {
-            let error = sizes(list).expect_err(list).to_string();
-            assert!(error.contains(want), "{list}: {error}");
+        assert_eq!(size(" 500").expect("valid"), 500);
+        for text in ["5k", "", "-1", "1000001"] {
+            let error = size(text).expect_err(text);
+            assert!(
+                error.contains("a number of objects, 0 to 1000000"),
+                "{error}"
+            );
         }
+        let plan = plan(&args("--objects 0,500,500")).expect("valid");
+        assert_eq!(plan.sizes, [0, 500]);
     }
 
     fn args(words: &str) -> BenchArgs {

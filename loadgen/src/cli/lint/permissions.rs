@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::spec::step::Step;
 use crate::spec::workload;
+use crate::spec::workload::mix::list;
 use crate::spec::workload::{Error, Resource, Workload, group_and_version};
 use crate::target::cluster::{Cluster, JSON};
 
@@ -27,10 +28,7 @@ const CLUSTER_ROLE: &str =
 #[derive(Debug, Clone, PartialEq)]
 pub struct Needed {
     verbs: &'static [&'static str],
-    group: String,
-    plural: String,
-    /// `None` for the whole cluster.
-    namespace: Option<String>,
+    resource: Resource,
     /// Where the workload says so; the message is the way out.
     place: Error,
 }
@@ -39,20 +37,18 @@ pub struct Needed {
 /// the server serves them.
 pub fn needed(workload: &Workload, fixtures: &[Option<Resource>], namespace: &str) -> Vec<Needed> {
     let source = &workload.source;
-    let of = |verbs, resource: &Resource, place: Error| Needed {
+    let of = |verbs, resource, place| Needed {
         verbs,
-        group: resource.group.clone(),
-        plural: resource.plural.clone(),
-        namespace: resource.namespaced.then(|| resource.namespace.clone()),
+        resource,
         place,
     };
-    let mut needed = vec![Needed {
-        verbs: OF_FIXTURES,
-        group: String::new(),
-        plural: "namespaces".into(),
-        namespace: None,
-        place: source.error("object", CLUSTER_ROLE),
-    }];
+    // Of the core group, and of the whole cluster.
+    let plain = |plural: String| Resource {
+        plural,
+        ..Resource::default()
+    };
+    let place = source.error("object", CLUSTER_ROLE);
+    let mut needed = vec![of(OF_FIXTURES, plain("namespaces".into()), place)];
     for (number, part) in workload.scenario.parts().enumerate() {
         let source = match number {
             0 => source.clone(),
@@ -64,12 +60,12 @@ pub fn needed(workload: &Workload, fixtures: &[Option<Resource>], namespace: &st
         };
         let role = role(resource.namespaced);
         let place = source.error("object.template", role);
-        needed.push(of(OF_OBJECTS, &resource, place));
+        needed.push(of(OF_OBJECTS, resource, place));
     }
     for (fixture, resource) in workload.fixtures.iter().zip(fixtures) {
         if let Some(resource) = resource {
             let place = fixture.error(role(resource.namespaced));
-            needed.push(of(OF_FIXTURES, resource, place));
+            needed.push(of(OF_FIXTURES, resource.clone(), place));
         }
     }
     let steps = workload.steps.iter();
@@ -77,28 +73,27 @@ pub fn needed(workload: &Workload, fixtures: &[Option<Resource>], namespace: &st
     if steps.clone().any(deletes_children) {
         for (number, child) in workload.scenario.children.iter().enumerate() {
             let (group, _) = group_and_version(&child.api_version);
-            needed.push(Needed {
-                verbs: OF_CHILDREN,
+            let resource = Resource {
                 group: group.to_owned(),
-                plural: child.plural.clone(),
-                namespace: Some(namespace.to_owned()),
-                place: source.part("children", number).error("plural", role(true)),
-            });
+                namespace: namespace.to_owned(),
+                namespaced: true,
+                ..plain(child.plural.clone())
+            };
+            let place = source.part("children", number).error("plural", role(true));
+            needed.push(of(OF_CHILDREN, resource, place));
         }
     }
     for (number, step) in steps.enumerate() {
         let changes = matches!(step, Step::Bystanders { changes, .. } if *changes > 0);
-        needed.extend(step.bystanders().into_iter().map(|bystanders| Needed {
-            verbs: match changes {
-                true => OF_CHANGED_BYSTANDERS,
-                false => OF_BYSTANDERS,
-            },
-            group: String::new(),
-            plural: bystanders.kind,
-            // In one that the run makes.
-            namespace: None,
-            place: source.part("steps", number).error("objects", role(false)),
-        }));
+        let verbs = match changes {
+            true => OF_CHANGED_BYSTANDERS,
+            false => OF_BYSTANDERS,
+        };
+        for bystanders in step.bystanders() {
+            let place = source.part("steps", number).error("objects", role(false));
+            // In a namespace that the run makes.
+            needed.push(of(verbs, plain(bystanders.kind), place));
+        }
     }
     needed
 }
@@ -122,11 +117,16 @@ pub struct Answers {
 impl Answers {
     /// Whether the server did not deny the creation of such an object.
     pub fn may_create(&self, resource: &Resource) -> bool {
-        let namespace = resource.namespaced.then_some(&resource.namespace);
-        !self.denied.iter().any(|denied| {
-            (&denied.group, &denied.plural) == (&resource.group, &resource.plural)
-                && denied.namespace.as_ref() == namespace
-        })
+        let place = |resource: &Resource| {
+            (
+                resource.full_name(),
+                resource.own_namespace().map(str::to_owned),
+            )
+        };
+        let denied = &self.denied;
+        !denied
+            .iter()
+            .any(|denied| place(&denied.resource) == place(resource))
     }
 }
 
@@ -142,19 +142,19 @@ pub async fn ask(cluster: &Cluster, needed: &[Needed]) -> Answers {
                 None => unknown.push(*verb),
             }
         }
-        let name = one.name();
+        let name = one.resource.full_name();
         if !may.is_empty() {
-            println!("ok   you may {} {name}", listed(&may));
+            println!("ok   you may {} {name}", list(may));
         }
         if !unknown.is_empty() {
-            let verbs = listed(&unknown);
+            let verbs = list(unknown);
             println!("?    the server does not say whether you may {verbs} {name}");
         }
         if may_not.contains(&"create") {
             answers.denied.push(one.clone());
         }
         if !may_not.is_empty() {
-            let (verbs, place) = (listed(&may_not), one.place());
+            let (verbs, place) = (list(may_not), one.place());
             let message = format!("you may not {verbs} {name}{place}; {}", one.place.message);
             answers.problems.push(Error {
                 message,
@@ -166,35 +166,21 @@ pub async fn ask(cluster: &Cluster, needed: &[Needed]) -> Answers {
 }
 
 impl Needed {
-    /// `widgets.example.com`.
-    fn name(&self) -> String {
-        match self.group.as_str() {
-            "" => self.plural.clone(),
-            group => format!("{}.{group}", self.plural),
-        }
-    }
-
     fn place(&self) -> String {
-        let namespace = self.namespace.as_ref();
+        let namespace = self.resource.own_namespace();
         namespace.map_or(String::new(), |namespace| {
             format!(" in namespace {namespace}")
         })
     }
 }
 
-/// `create, list and watch`.
-fn listed(verbs: &[&str]) -> String {
-    match verbs {
-        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
-        _ => verbs.concat(),
-    }
-}
-
 /// `None` where the server does not tell.
 async fn allowed(cluster: &Cluster, needed: &Needed, verb: &str) -> Option<bool> {
-    let mut attributes = json!({"verb": verb, "group": needed.group, "resource": needed.plural});
-    if let Some(namespace) = &needed.namespace {
-        attributes["namespace"] = namespace.as_str().into();
+    let resource = &needed.resource;
+    let mut attributes =
+        json!({"verb": verb, "group": resource.group, "resource": resource.plural});
+    if let Some(namespace) = resource.own_namespace() {
+        attributes["namespace"] = namespace.into();
     }
     let review = json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
@@ -204,18 +190,4 @@ async fn allowed(cluster: &Cluster, needed: &Needed, verb: &str) -> Option<bool>
     let body = review.to_string().into_bytes();
     let asked = cluster.ask::<Value>(Method::POST, path, Some(JSON), body);
     asked.await.ok()?["status"]["allowed"].as_bool()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn verbs_are_a_list_in_words() {
-        assert_eq!(
-            listed(&["create", "list", "watch"]),
-            "create, list and watch"
-        );
-        assert_eq!(listed(&["delete"]), "delete");
-    }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use serde::Deserialize;
+use k8s_openapi::api::core::v1::{Node, Pod};
 
 use crate::report::table::grouped;
 use crate::target::cluster::{Cluster, Error};
@@ -27,57 +27,6 @@ pub struct Capacity {
     pub present: u64,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Node {
-    metadata: NodeMeta,
-    spec: NodeSpec,
-    status: NodeStatus,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct NodeMeta {
-    name: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct NodeSpec {
-    unschedulable: bool,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct NodeStatus {
-    allocatable: Allocatable,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Allocatable {
-    pods: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Pod {
-    spec: PodSpec,
-    status: PodStatus,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct PodSpec {
-    node_name: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct PodStatus {
-    phase: String,
-}
-
 /// # Errors
 /// The server does not answer.
 pub async fn nodes(cluster: &Cluster) -> Result<Nodes, Error> {
@@ -96,19 +45,35 @@ impl Capacity {
     /// Nodes or pods may not be listed, or the server does not answer.
     pub async fn read(cluster: &Cluster) -> Result<Self, Error> {
         let nodes: Vec<Node> = cluster.all("/api/v1/nodes", "").await?;
-        let pods: Vec<Pod> = cluster.all("/api/v1/pods", "").await?;
-        Ok(Self::of(&nodes, &pods))
+        let mut known = Self::of(&nodes, &[]);
+        // Page by page: a large cluster has more pods than should be held at once.
+        let count = |page: Vec<Pod>| {
+            known.present += Self::of(&nodes, &page).present;
+            true
+        };
+        cluster.pages("/api/v1/pods", "", count).await?;
+        Ok(known)
     }
 
     fn of(nodes: &[Node], pods: &[Pod]) -> Self {
-        let open = || nodes.iter().filter(|node| !node.spec.unschedulable);
-        let names: HashSet<&str> = open().map(|node| node.metadata.name.as_str()).collect();
-        let holds = open().map(|node| node.status.allocatable.pods.parse::<u64>().unwrap_or(0));
+        let is_open = |node: &&Node| {
+            let spec = node.spec.as_ref();
+            !spec.and_then(|spec| spec.unschedulable).unwrap_or(false)
+        };
+        let open = || nodes.iter().filter(is_open);
+        let names: HashSet<&str> = open().map(|node| text(&node.metadata.name)).collect();
+        let holds = open().map(|node| {
+            let status = node.status.as_ref();
+            let pods = status.and_then(|status| status.allocatable.as_ref()?.get("pods"));
+            pods.and_then(|pods| pods.0.parse::<u64>().ok())
+                .unwrap_or(0)
+        });
         let takes_a_place = |pod: &&Pod| {
-            let ended = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
+            let phase = pod.status.as_ref().map_or("", |status| text(&status.phase));
+            let node = pod.spec.as_ref().map_or("", |spec| text(&spec.node_name));
+            let ended = matches!(phase, "Succeeded" | "Failed");
             // A pod that waits for a node will take a place too.
-            let waits = pod.spec.node_name.is_empty();
-            !ended && (waits || names.contains(pod.spec.node_name.as_str()))
+            !ended && (node.is_empty() || names.contains(node))
         };
         Self {
             nodes: names.len() as u64,
@@ -120,6 +85,10 @@ impl Capacity {
     pub fn fit(&self) -> u64 {
         self.allocatable.saturating_sub(self.present)
     }
+}
+
+fn text(field: &Option<String>) -> &str {
+    field.as_deref().unwrap_or_default()
 }
 
 /// One line that compares the pods asked for with those that fit.

@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use http::Method;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::engine::conformance::failure;
@@ -14,7 +15,7 @@ use crate::engine::session::Session;
 use crate::record::conformance::Failure;
 use crate::spec::workload::conformance::ConformanceScenario;
 use crate::spec::workload::conformance::expectation::{Check, Mismatch};
-use crate::target::cluster::{Cluster, JSON};
+use crate::target::cluster::{Cluster, Error, JSON, MERGE_PATCH};
 use crate::watch::log_tail::end_of_log;
 
 /// Time between two polls of a wait.
@@ -105,15 +106,24 @@ impl Checked<'_> {
         self.scenario.path(kind).unwrap_or_default()
     }
 
+    async fn send<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: &Value,
+    ) -> Result<T, Error> {
+        let body = body.to_string().into_bytes();
+        let sent = self.cluster().ask(method, path, Some(content_type), body);
+        sent.await
+    }
+
     /// Creates an object with a field manager that is not the subject's.
     pub async fn create(&self, kind: &str, object: &Value) -> Result<Value, Failure> {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let path = format!("{}?fieldManager={SOMEBODY}", self.path(kind));
-        let body = object.to_string().into_bytes();
-        let created = self.cluster().ask(Method::POST, &path, Some(JSON), body);
-        created
-            .await
-            .map_err(|error| failure(&self.called(kind, name), "to be created", error))
+        let created = self.send(Method::POST, &path, JSON, object).await;
+        created.map_err(|error| failure(&self.called(kind, name), "to be created", error))
     }
 
     /// Changes an object with a field manager that is not the subject's: with a JSON patch where it is a list,
@@ -122,14 +132,10 @@ impl Checked<'_> {
         let path = format!("{}/{name}?fieldManager={SOMEBODY}", self.path(kind));
         let content_type = match patch.is_array() {
             true => "application/json-patch+json",
-            false => "application/merge-patch+json",
+            false => MERGE_PATCH,
         };
-        let body = patch.to_string().into_bytes();
-        let changed = self
-            .cluster()
-            .ask(Method::PATCH, &path, Some(content_type), body);
+        let changed = self.send(Method::PATCH, &path, content_type, patch).await;
         changed
-            .await
             .map_err(|error| failure(&self.called(kind, name), &format!("to take {patch}"), error))
     }
 
@@ -143,16 +149,10 @@ impl Checked<'_> {
     ) -> Result<(), Failure> {
         let collection = self.path(kind);
         let (path, content_type) = match method {
-            Method::PATCH => (
-                format!("{collection}/{name}"),
-                "application/merge-patch+json",
-            ),
+            Method::PATCH => (format!("{collection}/{name}"), MERGE_PATCH),
             _ => (collection, JSON),
         };
-        let sent = body.to_string().into_bytes();
-        let answer = self
-            .cluster()
-            .ask::<Value>(method, &path, Some(content_type), sent);
+        let answer = self.send::<Value>(method, &path, content_type, body);
         let (object, expected) = (self.called(kind, name), "422 from the API server");
         match answer.await {
             Err(error) if error.code() == Some(422) => Ok(()),
@@ -173,14 +173,8 @@ impl Checked<'_> {
 
     pub async fn delete(&self, kind: &str, name: &str) -> Result<(), Failure> {
         let path = format!("{}/{name}", self.path(kind));
-        let options =
-            br#"{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Background"}"#;
-        let gone = self
-            .cluster()
-            .ask::<Value>(Method::DELETE, &path, Some(JSON), options.to_vec());
-        gone.await
-            .map(drop)
-            .map_err(|error| failure(&self.called(kind, name), "to be deleted", error))
+        let gone = self.cluster().delete_at(&path).await;
+        gone.map_err(|error| failure(&self.called(kind, name), "to be deleted", error))
     }
 
     /// The object; `None` where it does not exist.

@@ -11,7 +11,7 @@ use crate::engine::session::{Reason, Session};
 use crate::engine::step::on_objects;
 use crate::record::Deletion;
 use crate::spec::step::Step;
-use crate::spec::workload::{ChildKind, FoundBy, Scenario};
+use crate::spec::workload::{ChildKind, FoundBy, Scenario, label_selector};
 use crate::target::cluster::Meta;
 
 /// Between two looks at the children.
@@ -70,8 +70,7 @@ async fn left(
     let left = match &kind.found_by {
         FoundBy::Namespace => cluster.count(&collection, "", most).await,
         FoundBy::Label(label) => {
-            let selector = label.replace('=', "%3D");
-            let selector = format!("labelSelector={selector}&");
+            let selector = label_selector(label);
             cluster.count(&collection, &selector, most).await
         }
         FoundBy::Owner => {

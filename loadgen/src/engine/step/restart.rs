@@ -36,7 +36,8 @@ pub async fn once(session: &mut Session<'_>) -> Result<Started, Reason> {
     start(session).await
 }
 
-async fn start(session: &mut Session<'_>) -> Result<Started, Reason> {
+/// Starts the subject, for which there is an object to observe, until it works.
+pub async fn start(session: &mut Session<'_>) -> Result<Started, Reason> {
     session.start_subject().await?;
     let within = session.load.patience();
     ready::started(session, within).await

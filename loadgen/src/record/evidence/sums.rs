@@ -10,7 +10,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::record::evidence::{Error, Evidence};
+use crate::record::evidence::{Error, Evidence, Problem};
 
 /// The file of hashes.
 pub const SUMS: &str = "SHA256SUMS";
@@ -20,28 +20,17 @@ pub const SUMS: &str = "SHA256SUMS";
 pub struct Checked {
     /// Files that are as they were.
     pub same: usize,
-    pub differences: Vec<Difference>,
+    /// Files that were changed or removed, and lines of the file of hashes that cannot be read.
+    pub edits: Vec<Problem>,
+    /// Files that the file of hashes does not list; itself, where it is missing.
+    pub unlisted: Vec<Problem>,
 }
 
-/// A file that is not as it was.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Difference {
-    /// Path inside the folder.
-    pub file: String,
-    pub kind: DifferenceKind,
-    pub what: String,
-}
-
-/// How a file is not as it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DifferenceKind {
-    /// There is no file of hashes.
-    NoSums,
-    /// A line of the file of hashes cannot be read.
-    BadLine,
-    Changed,
-    Missing,
-    Added,
+impl Checked {
+    /// All that differs.
+    pub fn problems(self) -> Vec<Problem> {
+        [self.edits, self.unlisted].concat()
+    }
 }
 
 impl Evidence {
@@ -61,18 +50,15 @@ impl Evidence {
     /// `Read` when a file cannot be read.
     pub fn check_sums(&self) -> Result<Checked, Error> {
         let mut checked = Checked::default();
-        let mut differs = |file: &str, kind: DifferenceKind, what: String| {
-            let file = file.to_owned();
-            checked.differences.push(Difference { file, kind, what });
+        let problem = |file: &str, what: String| Problem {
+            file: file.to_owned(),
+            what,
         };
         let path = self.path(SUMS);
         let listed = match fs::read_to_string(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                differs(
-                    SUMS,
-                    DifferenceKind::NoSums,
-                    "missing, so that no file can be checked".into(),
-                );
+                let what = "missing, so that no file can be checked".into();
+                checked.unlisted.push(problem(SUMS, what));
                 return Ok(checked);
             }
             read => read.map_err(|source| Error::Read { path, source })?,
@@ -80,60 +66,40 @@ impl Evidence {
         let mut there = self.sums()?;
         for (number, line) in (1..).zip(listed.lines()) {
             let Some((sum, name)) = line.split_once("  ") else {
-                differs(
-                    SUMS,
-                    DifferenceKind::BadLine,
-                    format!("line {number}: not a hash and a name"),
-                );
+                let what = format!("line {number}: not a hash and a name");
+                checked.edits.push(problem(SUMS, what));
                 continue;
             };
-            match there.remove(name) {
-                None => differs(
-                    name,
-                    DifferenceKind::Missing,
-                    format!("missing; {SUMS} lists it"),
-                ),
-                Some(found) if found != sum => differs(
-                    name,
-                    DifferenceKind::Changed,
-                    format!("changed: SHA-256 is {found}, {SUMS} has {sum}"),
-                ),
-                Some(_) => checked.same += 1,
-            }
+            let what = match there.remove(name) {
+                None => format!("missing; {SUMS} lists it"),
+                Some(found) if found != sum => {
+                    format!("changed: SHA-256 is {found}, {SUMS} has {sum}")
+                }
+                Some(_) => {
+                    checked.same += 1;
+                    continue;
+                }
+            };
+            checked.edits.push(problem(name, what));
         }
-        for name in there.into_keys() {
-            differs(&name, DifferenceKind::Added, format!("not in {SUMS}"));
-        }
+        let unlisted = there
+            .keys()
+            .map(|name| problem(name, format!("not in {SUMS}")));
+        checked.unlisted.extend(unlisted);
         Ok(checked)
     }
 
     /// The hash of each file but [`SUMS`], by its path inside the folder.
     fn sums(&self) -> Result<BTreeMap<String, String>, Error> {
-        let mut sums = BTreeMap::new();
-        add(self.root(), "", &mut sums)?;
-        sums.remove(SUMS);
-        Ok(sums)
-    }
-}
-
-/// Adds the files of a folder; `inside` is its path in the evidence, with a slash behind it.
-fn add(folder: &Path, inside: &str, sums: &mut BTreeMap<String, String>) -> Result<(), Error> {
-    let failed = |source| Error::Read {
-        path: folder.to_owned(),
-        source,
-    };
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let path = entry.path();
-        let name = format!("{inside}{}", entry.file_name().to_string_lossy());
-        if entry.file_type().map_err(failed)?.is_dir() {
-            add(&path, &format!("{name}/"), sums)?;
-        } else {
+        let mut names = self.files()?;
+        names.remove(SUMS);
+        let sum = |name: String| {
+            let path = self.path(&name);
             let sum = sha256(&path).map_err(|source| Error::Read { path, source })?;
-            sums.insert(name, sum);
-        }
+            Ok((name, sum))
+        };
+        names.into_iter().map(sum).collect()
     }
-    Ok(())
 }
 
 /// SHA-256 of a file, in hexadecimal digits.
@@ -173,8 +139,8 @@ mod tests {
         let _ = fs::remove_dir_all(&root);
         let evidence = Evidence::create(&root).expect("new");
         let lines = || -> Vec<String> {
-            let differences = evidence.check_sums().expect("readable").differences;
-            let line = |d: &Difference| format!("{}: {:.23}", d.file, d.what);
+            let differences = evidence.check_sums().expect("readable").problems();
+            let line = |d: &Problem| format!("{}: {:.23}", d.file, d.what);
             differences.iter().map(line).collect()
         };
         assert_eq!(lines(), ["SHA256SUMS: missing, so that no fil"]);

@@ -16,52 +16,34 @@ pub mod raw;
 pub mod series;
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::fs;
-use std::path::Path;
+
+use serde::Serialize;
 
 use crate::metric::foreign_cost::FOREIGN_COST;
 use crate::record::Run;
+pub use crate::record::evidence::Problem;
 use crate::record::evidence::origin::{ORIGIN, Origin};
-use crate::record::evidence::sums::Difference;
 use crate::record::evidence::{EXPERIMENT, Error, Evidence};
 use crate::report::validate;
 use crate::report::verify::other_schema::OtherSchema;
 use crate::report::verify::raw::SAMPLES;
 use crate::report::verify::series::SERIES;
 
-/// What is wrong in one file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Problem {
-    /// Name within the folder, such as `runs/tare-none-drain-500-r1.json`.
-    pub file: String,
-    pub what: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.file, self.what)
-    }
-}
-
-impl From<Difference> for Problem {
-    fn from(difference: Difference) -> Self {
-        let Difference { file, what, .. } = difference;
-        Self { file, what }
-    }
-}
-
-/// What [`verify`] found, and what it could look at.
-#[derive(Debug, Default)]
+/// What [`verify`] found, and what it could look at, as `loadgen verify --json` prints it.
+#[derive(Debug, Default, Serialize)]
 pub struct Findings {
     pub problems: Vec<Problem>,
     /// Of a folder that no bench has written: nothing but hashes can be checked.
+    #[serde(skip)]
     pub origin: Option<Origin>,
     /// Of a folder with another schema: likewise.
+    #[serde(skip)]
     pub other_schema: Option<OtherSchema>,
     /// Files whose hash is right.
+    #[serde(rename = "files_hashed")]
     pub hashed: usize,
     /// Runs that follow from their samples.
+    #[serde(rename = "runs_recomputed")]
     pub recomputed: usize,
 }
 
@@ -85,7 +67,7 @@ pub fn verify(evidence: &Evidence) -> Result<Findings, validate::Error> {
             ..by_hash(evidence)?
         });
     }
-    let files = files(evidence)?;
+    let files = evidence.files()?;
     let mut found = Findings {
         problems: validate::raw_problems(evidence)?,
         ..Findings::default()
@@ -93,7 +75,7 @@ pub fn verify(evidence: &Evidence) -> Result<Findings, validate::Error> {
     let is_whole = found.problems.is_empty();
     let hashes = evidence.check_sums()?;
     found.hashed = hashes.same;
-    let changed: Vec<Problem> = hashes.differences.into_iter().map(Problem::from).collect();
+    let changed = hashes.problems();
     if is_whole {
         let experiment = validate::read(evidence, EXPERIMENT)?;
         found.add(plan::problems(evidence, &experiment, &files)?);
@@ -123,7 +105,7 @@ fn by_hash(evidence: &Evidence) -> Result<Findings, Error> {
     let hashes = evidence.check_sums()?;
     Ok(Findings {
         hashed: hashes.same,
-        problems: hashes.differences.into_iter().map(Problem::from).collect(),
+        problems: hashes.problems(),
         ..Findings::default()
     })
 }
@@ -193,36 +175,4 @@ impl Findings {
         let new = problems.into_iter().filter(|p| !known.contains(&p.file));
         self.problems.extend(new);
     }
-}
-
-/// Names of all files of a folder, sorted, with `/` between folders.
-fn files(evidence: &Evidence) -> Result<BTreeSet<String>, Error> {
-    let mut found = BTreeSet::new();
-    let mut folders = vec![evidence.root().to_owned()];
-    while let Some(folder) = folders.pop() {
-        let failed = |source| Error::Read {
-            path: folder.clone(),
-            source,
-        };
-        for entry in fs::read_dir(&folder).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false => drop(found.insert(name(evidence.root(), &path))),
-            }
-        }
-    }
-    Ok(found)
-}
-
-fn name(root: &Path, path: &Path) -> String {
-    let below = path.strip_prefix(root).unwrap_or(path);
-    let parts = below.iter().map(|part| part.to_string_lossy());
-    parts.collect::<Vec<_>>().join("/")
-}
-
-/// The content of a file of the folder.
-fn content(evidence: &Evidence, name: &str) -> Result<Vec<u8>, Error> {
-    let path = evidence.path(name);
-    fs::read(&path).map_err(|source| Error::Read { path, source })
 }

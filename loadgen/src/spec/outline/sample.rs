@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 /// Below this many levels a schema is not followed.
 const DEEPEST: usize = 16;
 
-/// The fields of an object, in YAML below a key.
+/// The fields of an object.
 pub struct Sample {
-    pub yaml: String,
+    pub fields: Value,
     /// Paths of values that somebody has to look at, and why.
     pub open: Vec<(String, String)>,
 }
@@ -18,13 +18,8 @@ pub struct Sample {
 /// The required fields of a schema.
 pub fn sample(schema: &Value) -> Sample {
     let mut open = Vec::new();
-    let mut yaml = String::new();
-    if let Value::Object(fields) = value(schema, "", 0, &mut open) {
-        for (name, value) in &fields {
-            write(&mut yaml, 1, name, value);
-        }
-    }
-    Sample { yaml, open }
+    let fields = value(schema, "", 0, &mut open);
+    Sample { fields, open }
 }
 
 fn value(schema: &Value, path: &str, depth: usize, open: &mut Vec<(String, String)>) -> Value {
@@ -84,32 +79,5 @@ fn text(schema: &Value, path: &str, open: &mut Vec<(String, String)>) -> Value {
             json!("{{ name }}")
         }
         None => json!("{{ name }}"),
-    }
-}
-
-/// A key with its value, `level` levels in.
-fn write(yaml: &mut String, level: usize, name: &str, value: &Value) {
-    let indent = "  ".repeat(level);
-    yaml.push_str(&format!("{indent}{}:", key(name)));
-    match value {
-        Value::Object(fields) if !fields.is_empty() => {
-            yaml.push('\n');
-            fields
-                .iter()
-                .for_each(|(name, value)| write(yaml, level + 1, name, value));
-        }
-        // JSON is YAML.
-        other => yaml.push_str(&format!(" {other}\n")),
-    }
-}
-
-/// A name that YAML reads as a text.
-fn key(name: &str) -> String {
-    let plain = name.chars().all(|c| c.is_ascii_alphanumeric());
-    let is_word = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"]
-        .contains(&name.to_lowercase().as_str());
-    match plain && name.starts_with(|c: char| c.is_ascii_alphabetic()) && !is_word {
-        true => name.to_owned(),
-        false => json!(name).to_string(),
     }
 }

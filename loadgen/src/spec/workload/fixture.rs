@@ -45,9 +45,7 @@ impl Fixture {
     /// # Errors
     /// The first one that is no object of Kubernetes, with the way out.
     pub fn read(file: &Manifest) -> Result<Vec<Self>, Error> {
-        let documents = serde_saphyr::from_multiple::<Value>(&file.text);
-        let documents = documents.map_err(|error| file.not_yaml(&error))?;
-        let objects = documents.into_iter().filter(|document| !document.is_null());
+        let objects = file.documents()?.into_iter();
         let fixtures = objects.map(|object| Self::of(file, object));
         let fixtures: Vec<Self> = fixtures.collect::<Result<_, _>>()?;
         match fixtures.is_empty() {

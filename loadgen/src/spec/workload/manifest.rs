@@ -29,6 +29,17 @@ impl Manifest {
         }
     }
 
+    /// The documents of the file that say anything.
+    ///
+    /// # Errors
+    /// It is not YAML.
+    pub fn documents(&self) -> Result<Vec<Value>, Error> {
+        let mut all = serde_saphyr::from_multiple::<Value>(&self.text)
+            .map_err(|error| self.not_yaml(&error))?;
+        all.retain(|document| !document.is_null());
+        Ok(all)
+    }
+
     /// What a parser of YAML said.
     pub fn not_yaml(&self, error: &serde_saphyr::Error) -> Error {
         let line = error

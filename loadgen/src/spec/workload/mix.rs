@@ -48,8 +48,8 @@ impl Scenario {
 }
 
 /// `a, b and c`.
-pub fn list(names: impl Iterator<Item = String>) -> String {
-    let mut all: Vec<String> = names.collect();
+pub fn list(names: impl IntoIterator<Item = impl Into<String>>) -> String {
+    let mut all: Vec<String> = names.into_iter().map(Into::into).collect();
     match (all.len(), all.pop()) {
         (0 | 1, last) => last.unwrap_or_default(),
         (_, last) => format!("{} and {}", all.join(", "), last.unwrap_or_default()),

@@ -14,8 +14,14 @@ use crate::spec::shard::Shard;
 use crate::spec::subject::Convergence;
 use crate::spec::workload::template::{Error, Fill, Template};
 use crate::spec::workload::{
-    ChildKind, FoundBy, RUN_LABEL, StandIn, fill, is_one, one, patched, root,
+    ChildKind, FoundBy, RUN_LABEL, StandIn, fill, is_one, is_yes, one, patched, root, yes,
 };
+
+/// What narrows a list or a watch to the objects with these labels, in a query; ends in `&`.
+pub fn label_selector(labels: &str) -> String {
+    let encoded = form_urlencoded::byte_serialize(labels.as_bytes());
+    format!("labelSelector={}&", encoded.collect::<String>())
+}
 
 /// The largest index that is measured.
 pub const LAST_INDEX: usize = 9_999_999;
@@ -124,7 +130,7 @@ fn is_deployment_and_service(children: &[ChildKind]) -> bool {
 }
 
 /// Where the objects live, and how they are told from others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resource {
     /// Empty for the core group.
@@ -157,14 +163,6 @@ fn is_first_prefix(prefix: &str) -> bool {
     prefix == first_prefix()
 }
 
-fn yes() -> bool {
-    true
-}
-
-fn is_yes(value: &bool) -> bool {
-    *value
-}
-
 impl Resource {
     /// Objects are `<prefix>-0`, `<prefix>-1`, …, or `<prefix>-<run>-0`, `<prefix>-<run>-1`, …
     pub fn object_name(&self, index: usize) -> String {
@@ -193,7 +191,7 @@ impl Resource {
     /// What narrows a list or a watch to these objects; ends in `&` unless it is empty.
     pub fn selector(&self) -> String {
         match &self.run {
-            Some(run) => format!("labelSelector={RUN_LABEL}%3D{run}&"),
+            Some(run) => label_selector(&format!("{RUN_LABEL}={run}")),
             None => String::new(),
         }
     }
@@ -212,6 +210,11 @@ impl Resource {
             "" => self.plural.clone(),
             group => format!("{}.{group}", self.plural),
         }
+    }
+
+    /// `None` for the whole cluster.
+    pub fn own_namespace(&self) -> Option<&str> {
+        self.namespaced.then_some(self.namespace.as_str())
     }
 
     /// What several are called in a sentence: `Widgets`.

@@ -5,46 +5,28 @@
 
 use std::time::{Duration, Instant};
 
-use http::Method;
-use serde::Deserialize;
-
-use crate::spec::workload::{RUN_LABEL, Resource};
-use crate::target::cluster;
-use crate::target::cluster::Cluster;
+use crate::spec::workload::Resource;
+use crate::target::Error;
+use crate::target::cleanup::Found;
+use crate::target::cluster::{Cluster, Of};
 
 /// Longest wait for a namespace to be gone with everything in it.
-const GONE: Duration = Duration::from_secs(300);
-
-/// Why the namespace is still there.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error(transparent)]
-    Cluster(#[from] cluster::Error),
-    #[error(
-        "namespace {namespace} was still there after {} s; find out what holds it, then delete it",
-        GONE.as_secs()
-    )]
-    StillThere { namespace: String },
-}
+pub const GONE: Duration = Duration::from_secs(300);
 
 /// Deletes the namespace, if it has the label, and waits until it is gone. Removes the finalizers of
 /// the objects: the subject that would have done so has ended.
 ///
 /// # Errors
-/// See [`Error`].
+/// The server rejects a request or does not answer, or `StillThere`.
 pub async fn remove(cluster: &Cluster, name: &str, resources: &[Resource]) -> Result<(), Error> {
     let namespace = format!("/api/v1/namespaces/{name}");
-    let find = || cluster.find::<serde_json::Value>(&namespace);
-    let found = find().await?.unwrap_or_default();
-    if found["metadata"]["labels"][RUN_LABEL].is_null() {
+    let find = || cluster.find::<Of<Found>>(&namespace);
+    let found = find().await?.map(|found| found.metadata);
+    let Some(found) = found.filter(|found| !found.run().is_empty()) else {
         return Ok(());
-    }
-    let deleted = cluster.ask::<serde::de::IgnoredAny>(Method::DELETE, &namespace, None, vec![]);
-    match deleted.await {
-        // Being deleted already.
-        Err(error) if matches!(error.code(), Some(404 | 409)) => {}
-        deleted => drop(deleted?),
-    }
+    };
+    // False where it is being deleted already.
+    cluster.delete_this(&namespace, &found.uid).await?;
     let deadline = Instant::now() + GONE;
     while Instant::now() < deadline {
         for resource in resources {
@@ -62,9 +44,13 @@ pub async fn remove(cluster: &Cluster, name: &str, resources: &[Resource]) -> Re
 
 /// Of a page of objects in the namespace of `resource`.
 async fn remove_finalizers(cluster: &Cluster, resource: &Resource) -> Result<(), Error> {
-    let page = format!("{}?limit=500", resource.path());
-    let listed = cluster.get::<Names>(&page).await;
-    let items = listed.map(|names| names.items).unwrap_or_default();
+    let mut items: Vec<Of<Found>> = Vec::new();
+    let first = |page| {
+        items = page;
+        false
+    };
+    // What cannot be listed now may be listed on the next look.
+    let _ = cluster.pages(&resource.path(), "", first).await;
     for item in items.iter().filter(|i| !i.metadata.finalizers.is_empty()) {
         let patch = br#"{"metadata":{"finalizers":null}}"#.to_vec();
         match cluster.merge(resource, &item.metadata.name, patch).await {
@@ -75,21 +61,4 @@ async fn remove_finalizers(cluster: &Cluster, resource: &Resource) -> Result<(),
         }
     }
     Ok(())
-}
-
-#[derive(Deserialize)]
-struct Names {
-    items: Vec<Named>,
-}
-
-#[derive(Deserialize)]
-struct Named {
-    metadata: Name,
-}
-
-#[derive(Deserialize)]
-struct Name {
-    name: String,
-    #[serde(default)]
-    finalizers: Vec<String>,
 }

@@ -35,7 +35,7 @@ fn bystanders_of_a_run_go_with_their_namespace() {
     assert_eq!(metadata("").run(), "");
     assert_eq!(metadata(run).run(), "3f9c1b");
     assert_eq!(metadata(run).others(), "");
-    let want = "labelSelector=loadgen.tare.dev/run%21%3D3f9c1b&";
+    let want = "labelSelector=loadgen.tare.dev%2Frun%21%3D3f9c1b&";
     let beside = format!(r#"{run}, "loadgen.tare.dev/bystanders": "true""#);
     assert_eq!(metadata(&beside).others(), want);
 }
@@ -59,13 +59,13 @@ fn a_scope_is_a_path_and_a_selector() {
         ..all
     };
     assert_eq!(all.collection(), resource.path_everywhere());
-    let offered = "loadgen.tare.dev/run%2C%21loadgen.tare.dev/fixture";
+    let offered = "labelSelector=loadgen.tare.dev%2Frun%2C%21loadgen.tare.dev%2Ffixture&";
     assert_eq!(all.selector(), offered);
     assert_eq!(
         one.collection(),
         resource.path().replace("/edge/", "/shop/")
     );
-    let of_run = "loadgen.tare.dev/run%3D3f9c1b%2C%21loadgen.tare.dev/fixture";
+    let of_run = "labelSelector=loadgen.tare.dev%2Frun%3D3f9c1b%2C%21loadgen.tare.dev%2Ffixture&";
     assert_eq!(one.selector(), of_run);
     let fixtures = one.of_fixture(&resource);
     assert_eq!(fixtures.selector(), of_run.replace("%21", ""));

@@ -3,11 +3,10 @@
 //! Guarantees: reads only; which source is used is decided once and said, with the reasons why better ones are
 //! not. A figure of 0, which a kubelet gives for a young pod, is no figure. Leaves to others: when to read.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::spec::operator::quantity;
 use crate::target::cluster::{Cluster, Error};
@@ -134,13 +133,13 @@ impl Source {
                 let node = &pod.node;
                 let path =
                     format!("/api/v1/nodes/{node}/proxy/stats/summary?only_cpu_and_memory=true");
-                let summary: Summary = ask(cluster, &path).await?;
+                let summary = ask(cluster, &path).await?;
                 Ok(of_summary(&summary, pod))
             }
             Source::MetricsServer => {
                 let path =
                     format!("/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods/{name}");
-                let metrics: PodMetrics = ask(cluster, &path).await?;
+                let metrics = ask(cluster, &path).await?;
                 Ok(of_pod_metrics(&metrics, pod))
             }
         }
@@ -154,7 +153,7 @@ pub struct Chosen {
     pub passed_over: Vec<String>,
 }
 
-async fn ask<T: DeserializeOwned>(cluster: &Cluster, path: &str) -> Result<T, String> {
+async fn ask(cluster: &Cluster, path: &str) -> Result<Value, String> {
     let asked = cluster.get(path);
     asked.await.map_err(|error: Error| error.words())
 }
@@ -181,21 +180,19 @@ fn of_page(page: &str) -> Option<Reading> {
     })
 }
 
-fn of_summary(summary: &Summary, pod: &Pod) -> Option<Reading> {
-    let mut pods = summary.pods.iter();
-    let found = pods.find(|it| it.pod_ref.uid == pod.uid)?;
-    let mut containers = found.containers.iter();
-    let container = containers.find(|it| it.name == pod.container)?;
+fn of_summary(summary: &Value, pod: &Pod) -> Option<Reading> {
+    let found = entry(&summary["pods"], "/podRef/uid", &pod.uid)?;
+    let container = entry(&found["containers"], "/name", &pod.container)?;
+    let cpu_ns = container["cpu"]["usageCoreNanoSeconds"].as_f64();
     Some(Reading {
-        bytes: positive(container.memory.rss_bytes)?,
-        cpu_s: container.cpu.usage_core_nano_seconds.map(|ns| ns / 1e9),
+        bytes: positive(container["memory"]["rssBytes"].as_f64())?,
+        cpu_s: cpu_ns.map(|ns| ns / 1e9),
     })
 }
 
-fn of_pod_metrics(metrics: &PodMetrics, pod: &Pod) -> Option<Reading> {
-    let mut containers = metrics.containers.iter();
-    let container = containers.find(|it| it.name == pod.container)?;
-    let bytes = container.usage.get("memory").and_then(|it| quantity(it));
+fn of_pod_metrics(metrics: &Value, pod: &Pod) -> Option<Reading> {
+    let container = entry(&metrics["containers"], "/name", &pod.container)?;
+    let bytes = container["usage"]["memory"].as_str().and_then(quantity);
     Some(Reading {
         bytes: positive(bytes)?,
         // It has the present rate only, not the sum.
@@ -203,61 +200,14 @@ fn of_pod_metrics(metrics: &PodMetrics, pod: &Pod) -> Option<Reading> {
     })
 }
 
+/// The one in a list that has this text at a pointer.
+fn entry<'a>(list: &'a Value, at: &str, text: &str) -> Option<&'a Value> {
+    let mut entries = list.as_array()?.iter();
+    entries.find(|entry| entry.pointer(at).and_then(Value::as_str) == Some(text))
+}
+
 fn positive(bytes: Option<f64>) -> Option<f64> {
     bytes.filter(|bytes| *bytes > 0.0)
-}
-
-#[derive(Deserialize)]
-struct Summary {
-    #[serde(default)]
-    pods: Vec<PodStats>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PodStats {
-    pod_ref: PodRef,
-    #[serde(default)]
-    containers: Vec<ContainerStats>,
-}
-
-#[derive(Deserialize)]
-struct PodRef {
-    uid: String,
-}
-
-#[derive(Deserialize)]
-struct ContainerStats {
-    name: String,
-    #[serde(default)]
-    memory: MemoryStats,
-    #[serde(default)]
-    cpu: CpuStats,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct MemoryStats {
-    rss_bytes: Option<f64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct CpuStats {
-    usage_core_nano_seconds: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct PodMetrics {
-    #[serde(default)]
-    containers: Vec<ContainerUsage>,
-}
-
-#[derive(Deserialize)]
-struct ContainerUsage {
-    name: String,
-    #[serde(default)]
-    usage: BTreeMap<String, String>,
 }
 
 #[cfg(test)]
@@ -288,12 +238,11 @@ mod tests {
     #[test]
     fn a_summary_is_of_the_container_that_is_measured_and_zero_is_no_figure() {
         let summary = |rss: u64| {
-            let summary = json!({"node": {}, "pods": [
+            json!({"node": {}, "pods": [
                 {"podRef": {"name": "other", "uid": "u0"}, "containers": [{"name": "manager", "memory": {"rssBytes": 1}}]},
                 {"podRef": {"name": "web-1", "uid": "u1"}, "containers": [
                     {"name": "proxy", "memory": {"rssBytes": 5}},
-                    {"name": "manager", "memory": {"rssBytes": rss}, "cpu": {"usageCoreNanoSeconds": 2_500_000_000_u64}}]}]});
-            serde_json::from_value::<Summary>(summary).expect("a summary")
+                    {"name": "manager", "memory": {"rssBytes": rss}, "cpu": {"usageCoreNanoSeconds": 2_500_000_000_u64}}]}]})
         };
         let want = Reading {
             bytes: 7e6,
@@ -307,7 +256,6 @@ mod tests {
     fn pod_metrics_are_quantities() {
         let metrics =
             json!({"containers": [{"name": "manager", "usage": {"cpu": "3m", "memory": "12Mi"}}]});
-        let metrics: PodMetrics = serde_json::from_value(metrics).expect("metrics");
         let read = of_pod_metrics(&metrics, &pod());
         assert_eq!(read.map(|it| it.bytes), Some(12_582_912.0));
     }

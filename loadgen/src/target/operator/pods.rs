@@ -2,11 +2,12 @@
 //!
 //! Guarantees: reads only; a pod that is being deleted does not count. Leaves to others: its memory (`memory`).
 
-use std::collections::BTreeMap;
-
+use k8s_openapi::api::core::v1;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::spec::operator::{OperatorName, quantity};
+use crate::spec::workload::label_selector;
 use crate::target::cluster::{Cluster, Error};
 
 /// Lines of a log that are kept.
@@ -52,6 +53,15 @@ pub struct End {
 }
 
 impl End {
+    fn of(state: &v1::ContainerStateTerminated) -> Self {
+        let at = state.finished_at.as_ref();
+        Self {
+            reason: state.reason.clone().unwrap_or_default(),
+            exit_code: state.exit_code.into(),
+            finished_at: at.map_or_else(String::new, |at| at.0.to_string()),
+        }
+    }
+
     pub fn is_out_of_memory(&self) -> bool {
         self.reason == "OOMKilled"
     }
@@ -76,19 +86,18 @@ pub enum NotFound {
 /// It is not there.
 pub async fn selector(cluster: &Cluster, operator: &OperatorName) -> Result<String, NotFound> {
     let path = operator.path();
-    let asked = cluster.get::<Controller>(&path);
+    let asked = cluster.get::<Value>(&path);
     let controller = asked.await.map_err(|error| match error.code() {
         Some(404) => NotFound::Absent(operator.clone()),
         _ => error.into(),
     })?;
-    let labels = controller.spec.selector.match_labels.into_iter();
-    let labels: Vec<String> = labels
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
+    let labels = controller["spec"]["selector"]["matchLabels"].as_object();
+    let label = |(key, value): (&String, &Value)| Some(format!("{key}={}", value.as_str()?));
+    let labels: Vec<String> = labels.into_iter().flatten().filter_map(label).collect();
     // A selector of expressions only would choose every pod of the namespace.
     match labels.is_empty() {
         true => Err(NotFound::NoSelector(operator.clone())),
-        false => Ok(encoded(&labels.join(","))),
+        false => Ok(label_selector(&labels.join(","))),
     }
 }
 
@@ -103,12 +112,11 @@ pub async fn list(
 ) -> Result<Vec<Pod>, NotFound> {
     let namespace = &operator.namespace;
     let collection = format!("/api/v1/namespaces/{namespace}/pods");
-    let selector = format!("labelSelector={selector}&");
-    let list: Vec<PodObject> = cluster.all(&collection, &selector).await?;
+    let list: Vec<v1::Pod> = cluster.all(&collection, selector).await?;
     let present = list
         .into_iter()
         .filter(|pod| pod.metadata.deletion_timestamp.is_none());
-    let mut pods: Vec<Pod> = present.map(PodObject::into_pod).collect();
+    let mut pods: Vec<Pod> = present.map(pod).collect();
     pods.sort_by(|a, b| a.name.cmp(&b.name));
     match pods.is_empty() {
         true => Err(NotFound::NoPod(operator.clone())),
@@ -136,151 +144,54 @@ pub async fn log(cluster: &Cluster, namespace: &str, pod: &Pod) -> Result<Vec<St
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// What a label selector holds, in a query.
-fn encoded(selector: &str) -> String {
-    let mut text = String::new();
-    for byte in selector.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
-                text.push(char::from(byte));
-            }
-            other => text.push_str(&format!("%{other:02X}")),
-        }
+/// What is measured of a pod.
+fn pod(object: v1::Pod) -> Pod {
+    let v1::Pod {
+        metadata,
+        spec,
+        status,
+    } = object;
+    let (spec, status) = (spec.unwrap_or_default(), status.unwrap_or_default());
+    let annotations = metadata.annotations.unwrap_or_default();
+    let chosen = annotations.get(DEFAULT_CONTAINER);
+    let is_chosen = |container: &&v1::Container| Some(&container.name) == chosen;
+    let containers = &spec.containers;
+    let measured = containers.iter().find(is_chosen).or(containers.first());
+    let resources = measured.and_then(|container| container.resources.as_ref());
+    let limit = resources.and_then(|it| it.limits.as_ref()?.get("memory"));
+    let ports = containers.iter().flat_map(|it| it.ports.iter().flatten());
+    let mut ports: Vec<&v1::ContainerPort> = ports.collect();
+    // Stable: the order of the containers stays otherwise.
+    let of_metrics = |name: &String| name.contains("metrics");
+    ports.sort_by_key(|port| !port.name.as_ref().is_some_and(of_metrics));
+    let annotated = annotations.get(SCRAPE_PORT).and_then(|it| it.parse().ok());
+    let mut numbers: Vec<u16> = annotated.into_iter().collect();
+    for port in ports {
+        let number = u16::try_from(port.container_port);
+        numbers.extend(number.ok().filter(|number| !numbers.contains(number)));
     }
-    text
-}
-
-#[derive(Deserialize)]
-struct Controller {
-    spec: ControllerSpec,
-}
-
-#[derive(Deserialize)]
-struct ControllerSpec {
-    selector: Selector,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Selector {
-    #[serde(default)]
-    match_labels: BTreeMap<String, String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PodObject {
-    metadata: Metadata,
-    spec: Spec,
-    status: Status,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Metadata {
-    name: String,
-    uid: String,
-    annotations: BTreeMap<String, String>,
-    deletion_timestamp: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Spec {
-    node_name: String,
-    containers: Vec<Container>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Container {
-    name: String,
-    ports: Vec<Port>,
-    resources: Resources,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Port {
-    name: String,
-    container_port: u16,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Resources {
-    limits: BTreeMap<String, String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Status {
-    container_statuses: Vec<ContainerStatus>,
-    conditions: Vec<Condition>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Condition {
-    #[serde(rename = "type")]
-    kind: String,
-    status: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct ContainerStatus {
-    restart_count: u64,
-    last_state: LastState,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct LastState {
-    terminated: Option<End>,
-}
-
-impl PodObject {
-    fn into_pod(self) -> Pod {
-        let Self {
-            metadata,
-            spec,
-            status,
-        } = self;
-        let annotations = &metadata.annotations;
-        let chosen = annotations.get(DEFAULT_CONTAINER);
-        let is_chosen = |container: &&Container| Some(&container.name) == chosen;
-        let containers = &spec.containers;
-        let measured = containers.iter().find(is_chosen).or(containers.first());
-        let limit = measured.and_then(|container| container.resources.limits.get("memory"));
-        let mut ports: Vec<&Port> = containers.iter().flat_map(|it| &it.ports).collect();
-        // Stable: the order of the containers stays otherwise.
-        ports.sort_by_key(|port| !port.name.contains("metrics"));
-        let annotated = annotations.get(SCRAPE_PORT).and_then(|it| it.parse().ok());
-        let mut numbers: Vec<u16> = annotated.into_iter().collect();
-        for port in ports {
-            if !numbers.contains(&port.container_port) {
-                numbers.push(port.container_port);
-            }
-        }
-        let path = annotations.get(SCRAPE_PATH);
-        let statuses = &status.container_statuses;
-        let ends = statuses
-            .iter()
-            .filter_map(|it| it.last_state.terminated.clone());
-        let mut conditions = status.conditions.iter();
-        Pod {
-            ready: conditions.any(|it| it.kind == "Ready" && it.status == "True"),
-            container: measured.map(|it| it.name.clone()).unwrap_or_default(),
-            limit_bytes: limit.and_then(|limit| quantity(limit)),
-            ports: numbers,
-            metrics_path: path.cloned().unwrap_or_else(|| "/metrics".into()),
-            restarts: statuses.iter().map(|it| it.restart_count).sum(),
-            last_end: ends.max_by(|a, b| a.finished_at.cmp(&b.finished_at)),
-            name: metadata.name,
-            uid: metadata.uid,
-            node: spec.node_name,
-        }
+    let path = annotations.get(SCRAPE_PATH);
+    let statuses = status.container_statuses.unwrap_or_default();
+    let restarts = statuses
+        .iter()
+        .map(|it| u64::try_from(it.restart_count).unwrap_or(0));
+    let ends = statuses
+        .iter()
+        .filter_map(|it| it.last_state.as_ref()?.terminated.as_ref());
+    let mut conditions = status.conditions.iter().flatten();
+    Pod {
+        ready: conditions.any(|it| it.type_ == "Ready" && it.status == "True"),
+        container: measured.map(|it| it.name.clone()).unwrap_or_default(),
+        limit_bytes: limit.and_then(|limit| quantity(&limit.0)),
+        ports: numbers,
+        metrics_path: path.cloned().unwrap_or_else(|| "/metrics".into()),
+        restarts: restarts.sum(),
+        last_end: ends
+            .max_by(|a, b| a.finished_at.cmp(&b.finished_at))
+            .map(End::of),
+        name: metadata.name.unwrap_or_default(),
+        uid: metadata.uid.unwrap_or_default(),
+        node: spec.node_name.unwrap_or_default(),
     }
 }
 
@@ -300,8 +211,7 @@ mod tests {
                 {"restartCount": 1, "lastState": {"terminated": {"reason": "Error", "exitCode": 1, "finishedAt": "2026-01-01T00:00:01Z"}}},
                 {"restartCount": 2, "lastState": {"terminated": {"reason": "OOMKilled", "exitCode": 137, "finishedAt": "2026-01-01T00:00:09Z"}}}]},
         });
-        let pod: PodObject = serde_json::from_value(object).expect("a pod");
-        let pod = pod.into_pod();
+        let pod = pod(serde_json::from_value(object).expect("a pod"));
         assert_eq!(
             (pod.container.as_str(), pod.node.as_str()),
             ("manager", "n1")
@@ -315,17 +225,8 @@ mod tests {
 
     #[test]
     fn a_pod_that_has_not_started_is_read() {
-        let pod: PodObject =
-            serde_json::from_value(serde_json::json!({"metadata": {"name": "x"}})).expect("a pod");
-        let pod = pod.into_pod();
+        let object = serde_json::json!({"metadata": {"name": "x"}});
+        let pod = pod(serde_json::from_value(object).expect("a pod"));
         assert_eq!((pod.restarts, pod.last_end, pod.ports.len()), (0, None, 0));
-    }
-
-    #[test]
-    fn a_selector_is_safe_in_a_query() {
-        assert_eq!(
-            encoded("app.k8s.io/name=web,x=1"),
-            "app.k8s.io%2Fname%3Dweb%2Cx%3D1"
-        );
     }
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::program::{LOADGEN, folder, loadgen, text};
+use crate::program::{LOADGEN, folder, loadgen, mock_subject, text};
 
 /// A folder with a subject.toml per behaviour.
 pub struct BenchFolder(PathBuf);
@@ -72,16 +72,17 @@ fn subject(behaviour: &str) -> String {
         "in-pod" => ("works", "credentials = \"in-pod\""),
         other => (other, KUBECONFIG),
     };
+    let mock = mock_subject();
     let run = match behaviour {
         "wrapped-keeps-secrets" => format!(
-            "command = \"sh\"\nargs = [\"-c\", \"{LOADGEN} mock-subject --admin {{admin}} --behaviour {acts}; true\"]\n"
+            "command = \"sh\"\nargs = [\"-c\", \"{mock} mock-subject --admin {{admin}} --behaviour {acts}; true\"]\n"
         ),
         "wrapped" => format!(
             "command = \"sh\"\nargs = [\"-c\", \"timeout --foreground {BUSY_S} sh -c 'while :; do :; done' & \
-             {LOADGEN} mock-subject --admin {{admin}} --behaviour {acts}; true\"]\n"
+             {mock} mock-subject --admin {{admin}} --behaviour {acts}; true\"]\n"
         ),
         _ => format!(
-            "command = \"{LOADGEN}\"\nargs = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--behaviour\", \"{acts}\"]\n"
+            "command = \"{mock}\"\nargs = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--behaviour\", \"{acts}\"]\n"
         ),
     };
     format!(

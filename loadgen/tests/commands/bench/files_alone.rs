@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::bench::outside::EmptyFolder;
 use crate::bench::workload::{CRD, TEMPLATE, WORKLOAD};
-use crate::program::{LOADGEN, text, wait_for};
+use crate::program::{mock_subject, text, wait_for};
 
 const STEPS: &str = "
 [[steps]]
@@ -61,9 +61,10 @@ pub fn started(folder: &EmptyFolder, words: &str) -> Running {
 /// A folder with an operator, its workload with these steps, its CRD and limits.
 fn folder_of(name: &str, steps: &str) -> EmptyFolder {
     let folder = EmptyFolder::new(name);
+    let mock = mock_subject();
     let subject = format!(
         "name = \"widgets\"\nvariant = \"own\"\nworkloads = [\"./widgets\"]\n\
-         [run]\ncommand = \"{LOADGEN}\"\n\
+         [run]\ncommand = \"{mock}\"\n\
          args = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--workload\", \"./widgets\"]\n\
          env = {{ KUBECONFIG = \"{{kubeconfig}}\" }}\n[ready]\nhttp = \"/readyz\"\n"
     );
@@ -146,10 +147,10 @@ pub fn an_operator_of_files_alone_is_benched_run_checked_and_reported() {
     );
     let kubeconfig = folder.path().join("owner.kubeconfig");
     wait_for("the cluster's kubeconfig", || kubeconfig.exists());
-    let _operator = started(
-        &folder,
-        "mock-subject --admin 127.0.0.1:0 --workload ./widgets",
-    );
+    let words = "mock-subject --admin 127.0.0.1:0 --workload ./widgets";
+    let mut operator = Command::new(mock_subject());
+    operator.args(words.split(' ')).current_dir(folder.path());
+    let _operator = Running::of(&folder, operator);
     let said = folder.said("run ./widgets --count 10 --kubeconfig owner.kubeconfig");
     for want in [
         "Convergence, ms",

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use controlplane::Binaries;
 use tare_procstat::temp_dir::TempDir;
 
-use crate::program::{LOADGEN, text, wait_for};
+use crate::program::{LOADGEN, mock_subject, text, wait_for};
 
 /// An empty folder that no checkout is above. It is the home of whoever works in it, too.
 pub struct EmptyFolder(TempDir);
@@ -141,7 +141,7 @@ pub fn the_worked_example_of_the_documentation_is_measured() {
     );
     let subject = std::fs::read_to_string(folder.path().join("gadgets.toml")).expect("written");
     let lines = subject.lines().map(|line| match line.split_once(" = ") {
-        Some(("command", _)) => format!("command = {LOADGEN:?}"),
+        Some(("command", _)) => format!("command = {:?}", mock_subject()),
         Some(("args", _)) => {
             let args = [
                 "mock-subject",
@@ -232,8 +232,9 @@ pub fn an_operator_of_ones_own_is_measured_with_three_commands() {
     // The program is the one thing that a definition does not tell.
     let file = folder.path().join("web.toml");
     let subject = std::fs::read_to_string(&file).expect("written");
+    let mock = mock_subject();
     let own = format!(
-        "command = \"{LOADGEN}\"\nargs = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--workload\", \"{{folder}}/web\"]"
+        "command = \"{mock}\"\nargs = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--workload\", \"{{folder}}/web\"]"
     );
     let described = subject.lines().map(|line| match line {
         line if line.starts_with("command = \"./web\"") => own.as_str(),

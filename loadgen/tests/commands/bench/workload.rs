@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::bench::bench_folder::{BenchFolder, dir_command};
-use crate::program::{LOADGEN, loadgen, text};
+use crate::program::{loadgen, mock_subject, text};
 
 pub const WORKLOAD: &str = r#"description = "Widgets"
 object_bytes = 700
@@ -127,9 +127,10 @@ pub fn a_kind_of_somebody_elses_is_measured_from_files_alone() {
 
 /// Relative paths of a subject start at its file, wherever loadgen is called.
 fn subject(workload: &str) -> String {
+    let mock = mock_subject();
     format!(
         "name = \"{workload}\"\nvariant = \"mock\"\nworkloads = [\"{workload}\"]\n\
-         [run]\ncommand = \"{LOADGEN}\"\n\
+         [run]\ncommand = \"{mock}\"\n\
          args = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--workload\", \"./{workload}\"]\n\
          env = {{ KUBECONFIG = \"{{kubeconfig}}\" }}\n[ready]\nhttp = \"/readyz\"\n"
     )

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use crate::program::LOADGEN;
+use crate::program::{LOADGEN, mock_subject};
 
 /// Name, and a factor that all its figures are multiplied with.
 const SUBJECTS: [(&str, f64); 3] = [("first", 1.0), ("second", 13.7), ("third", 5.3)];
@@ -109,16 +109,9 @@ impl Folder {
             false => format!("{subject}-{kind}-r{}", cell["repeat"]),
         };
         std::fs::write(self.path(&format!("runs/{stem}.json")), run.to_string()).expect("writable");
-        let mut rows = "# every_ms 250\nat_ms\trss_bytes\tanon_bytes\tcgroup_bytes\tcpu_ms\tserver_cpu_ms\tserver_rss_bytes\tready\n".to_owned();
-        for n in 0..400_u64 {
-            rows.push_str(&format!(
-                "{}\t{}\t{}\t\t{}\t\t\t\n",
-                n * 250,
-                3_000_000 + n * 1_000,
-                1_000_000,
-                n * 20
-            ));
-        }
+        let mut rows = "# every_ms 250\n# differences to the row before\nat_ms\trss_bytes\tanon_bytes\tcgroup_bytes\tcpu_ms\tserver_cpu_ms\tserver_rss_bytes\tready\n".to_owned();
+        rows.push_str("0\t3000000\t1000000\t\t0\t\t\t\n");
+        rows.push_str(&"250\t1000\t0\t\t20\t\t\t\n".repeat(399));
         let file =
             std::fs::File::create(self.path(&format!("series/{stem}.tsv.gz"))).expect("writable");
         let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
@@ -153,8 +146,9 @@ fn template() -> &'static Template {
         std::fs::create_dir_all(&root).expect("temporary folder");
         let subject = root.join("subject.toml");
         let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/crd.yaml");
+        let mock = mock_subject();
         let text = format!(
-            "name = \"mock\"\nvariant = \"works\"\n[run]\ncommand = \"{LOADGEN}\"\n\
+            "name = \"mock\"\nvariant = \"works\"\n[run]\ncommand = \"{mock}\"\n\
              args = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--behaviour\", \"works\"]\n\
              env = {{ KUBECONFIG = \"{{kubeconfig}}\" }}\ncrd = \"{}\"\n[ready]\nhttp = \"/readyz\"\n",
             crd.display()

@@ -9,7 +9,7 @@ use flate2::{Compression, GzBuilder};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::program::{LOADGEN, loadgen, text};
+use crate::program::{loadgen, mock_subject, text};
 
 /// A folder of a small bench, and places for copies of it.
 pub struct BenchFolder(PathBuf);
@@ -21,8 +21,9 @@ impl BenchFolder {
         fs::create_dir_all(&folder).expect("temporary folder");
         let bed = Self(folder);
         let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/crd.yaml");
+        let mock = mock_subject();
         let subject = format!(
-            "name = \"mock\"\nvariant = \"works\"\n[run]\ncommand = \"{LOADGEN}\"\n\
+            "name = \"mock\"\nvariant = \"works\"\n[run]\ncommand = \"{mock}\"\n\
              args = [\"mock-subject\", \"--admin\", \"{{admin}}\"]\n\
              env = {{ KUBECONFIG = \"{{kubeconfig}}\" }}\ncrd = \"{}\"\n",
             crd.display()

@@ -99,7 +99,8 @@ impl What {
         let variables = [(OBJECT, object), (OWNER, owner)];
         match self {
             What::Equals { field, value } => {
-                let want = value.value(&variables).ok().and_then(|value| json(&value));
+                let want = value.value(&variables).ok();
+                let want = want.and_then(|value| value.json().ok());
                 let seen = object.pointer(field).unwrap_or(&Value::Null);
                 match want {
                     Some(want) if *seen == want => Ok(()),
@@ -134,28 +135,6 @@ impl std::fmt::Debug for What {
             What::Holds { says, .. } => write!(f, "Holds({says})"),
         }
     }
-}
-
-/// What is also JSON.
-fn json(value: &cel::Value) -> Option<Value> {
-    Some(match value {
-        cel::Value::Null => Value::Null,
-        cel::Value::Bool(value) => (*value).into(),
-        cel::Value::Int(value) => (*value).into(),
-        cel::Value::UInt(value) => (*value).into(),
-        cel::Value::Float(value) => (*value).into(),
-        cel::Value::String(value) => value.to_string().into(),
-        cel::Value::List(list) => {
-            let values: Option<Vec<Value>> = list.iter().map(json).collect();
-            values?.into()
-        }
-        cel::Value::Map(map) => {
-            let entries = map.map.iter();
-            let entries = entries.map(|(key, value)| Some((key.to_string(), json(value)?)));
-            Value::Object(entries.collect::<Option<_>>()?)
-        }
-        _ => return None,
-    })
 }
 
 /// What somebody else's object keeps whatever a subject does. Status and resourceVersion are left out, because

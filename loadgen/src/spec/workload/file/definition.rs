@@ -14,10 +14,8 @@ pub type Wrong = (&'static str, String);
 /// # Errors
 /// The file holds something else.
 pub fn split(manifest: &Manifest) -> Result<Vec<Manifest>, Error> {
-    let documents = serde_saphyr::from_multiple::<Value>(&manifest.text);
-    let documents = documents.map_err(|error| manifest.not_yaml(&error))?;
     let mut definitions = Vec::new();
-    for document in documents.into_iter().filter(|document| !document.is_null()) {
+    for document in manifest.documents()? {
         if document["kind"] != "CustomResourceDefinition" {
             let kind = document["kind"]
                 .as_str()
@@ -33,6 +31,12 @@ pub fn split(manifest: &Manifest) -> Result<Vec<Manifest>, Error> {
     Ok(definitions)
 }
 
+/// Each with what it says; the text of one is JSON, as [`split`] makes it.
+fn parsed(definitions: &[Manifest]) -> impl Iterator<Item = (&Manifest, Value)> {
+    let parse = |text: &str| serde_json::from_str(text).unwrap_or_default();
+    definitions.iter().map(move |it| (it, parse(&it.text)))
+}
+
 /// Whether the API server itself has the kinds of a group: their definitions are nobody's file.
 fn is_built_in(group: &str) -> bool {
     !group.contains('.') || group.ends_with(".k8s.io")
@@ -40,12 +44,9 @@ fn is_built_in(group: &str) -> bool {
 
 /// Whether these definitions, where there are any, or the API server of its own have this kind.
 pub fn have(definitions: &[Manifest], resource: &Resource) -> bool {
-    let mut parsed = definitions
-        .iter()
-        .map(|it| serde_json::from_str::<Value>(&it.text));
     definitions.is_empty()
         || is_built_in(&resource.group)
-        || parsed.any(|it| it.is_ok_and(|it| defines(&it, resource)))
+        || parsed(definitions).any(|(_, it)| defines(&it, resource))
 }
 
 fn defines(definition: &Value, resource: &Resource) -> bool {
@@ -55,11 +56,7 @@ fn defines(definition: &Value, resource: &Resource) -> bool {
 
 /// The type of a field of the objects, such as `string`; `None` where no definition says it.
 pub fn type_of(definitions: &[Manifest], resource: &Resource, field: &[String]) -> Option<String> {
-    let parsed = definitions
-        .iter()
-        .map(|it| serde_json::from_str::<Value>(&it.text));
-    let mut parsed = parsed.filter_map(Result::ok);
-    let own = parsed.find(|it| defines(it, resource))?;
+    let (_, own) = parsed(definitions).find(|(_, it)| defines(it, resource))?;
     let mut versions = own["spec"]["versions"].as_array()?.iter();
     let version = versions.find(|it| it["name"] == resource.version.as_str())?;
     let schema = &version["schema"]["openAPIV3Schema"];
@@ -76,13 +73,7 @@ pub fn check(definitions: &[Manifest], resource: &Resource) -> Result<(), Wrong>
     if definitions.is_empty() {
         return Ok(());
     }
-    let parsed = definitions.iter().map(|manifest| {
-        (
-            manifest,
-            serde_json::from_str::<Value>(&manifest.text).unwrap_or_default(),
-        )
-    });
-    let parsed: Vec<(&Manifest, Value)> = parsed.collect();
+    let parsed: Vec<(&Manifest, Value)> = parsed(definitions).collect();
     let name = resource.full_name();
     let named = |value: &Value| {
         let text = |pointer: &str| {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::spec::step::Step;
 use crate::spec::subject::Convergence;
 use crate::spec::workload::scenario::{Enlarge, Pods};
-use crate::spec::workload::{ChildKind, StandIn};
+use crate::spec::workload::{ChildKind, StandIn, one, yes};
 
 /// What is in a `workload.toml`. Paths are relative to it; texts of templates hold minijinja expressions.
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
@@ -115,12 +115,4 @@ pub(super) struct ReadinessFile {
 
 fn no_service() -> String {
     "none".into()
-}
-
-fn one() -> usize {
-    1
-}
-
-fn yes() -> bool {
-    true
 }

@@ -1,4 +1,4 @@
-//! `loadgen mock-subject`: the smallest subject, for tests of loadgen.
+//! The smallest subject: what the program of these tests is where its first argument is `mock-subject`.
 //!
 //! Guarantees: writes the status that converges an object, and nothing else; dies or hangs on
 //! request. Leaves to others: being an operator. It has no children, no finalizer, no cache.
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::{Parser, ValueEnum};
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use http::Method;
@@ -22,12 +22,13 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::spec::workload;
-use crate::spec::workload::CANARY;
-use crate::target::cluster::{Cluster, Error};
+use loadgen::cli;
+use loadgen::spec::workload;
+use loadgen::spec::workload::CANARY;
+use loadgen::target::cluster::{Cluster, Error};
 
-#[derive(Args)]
-pub struct MockArgs {
+#[derive(Parser)]
+struct MockArgs {
     #[arg(long)]
     admin: SocketAddr,
     #[arg(long, value_enum, default_value = "works")]
@@ -86,7 +87,15 @@ struct Mock {
     held: Mutex<BTreeMap<String, Vec<u8>>>,
 }
 
-pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
+/// Reconciles until it is ended, where the arguments ask for that.
+pub fn asked_for() -> Option<ExitCode> {
+    let mut args = std::env::args_os().skip(1).peekable();
+    args.peek().filter(|first| *first == "mock-subject")?;
+    let ended = run(MockArgs::parse_from(args));
+    Some(ended.unwrap_or_else(|error| cli::explain(&error)))
+}
+
+fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
     if args.behaviour == Behaviour::DiesAtOnce {
         anyhow::bail!("the mock subject dies at once, as asked for");
     }
