@@ -19,7 +19,7 @@ use support::published::Counterpart;
 use support::run::{self, Run, target};
 
 /// Target of a static binary, and the name of its platform in an image.
-const PLATFORMS: [(&str, &str); 3] = [
+const PLATFORMS: [(&str, &str); 4] = [
     ("x86_64-unknown-linux-musl", "amd64"),
     ("aarch64-unknown-linux-musl", "arm64"),
     ("armv7-unknown-linux-musleabihf", "arm"),
