@@ -232,13 +232,20 @@ func TestWhatHappensToChildrenOfADeletedOwnerIsNoWork(t *testing.T) {
 	}
 }
 
+// yielding is a queue with one owner, whose children are written and whose status yields.
+func yielding(t *testing.T) (*queue, work) {
+	t.Helper()
+	q, _ := newTestQueue(t)
+	q.see(app("web", 5, 1, 0))
+	w := take(t, q)
+	w.yielded = 1
+	q.finish(w, verdict{yields: true})
+	return q, w
+}
+
 func TestAStatusThatYieldsWaitsForASecondAndThenInLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, _ := newTestQueue(t)
-		q.see(app("web", 5, 1, 0))
-		w := take(t, q)
-		w.yielded = 1
-		q.finish(w, verdict{yields: true})
+		q, w := yielding(t)
 		// What it waits for does not end its time.
 		q.hear(w.key, &childNews{
 			kind: deployments, uid: w.uid, version: 9, state: edgeapp.DeploymentState{ReadyReplicas: 1},
@@ -259,11 +266,7 @@ func TestAStatusThatYieldsWaitsForASecondAndThenInLine(t *testing.T) {
 
 func TestAChangedSpecDoesNotYield(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, _ := newTestQueue(t)
-		q.see(app("web", 5, 1, 0))
-		w := take(t, q)
-		w.yielded = 1
-		q.finish(w, verdict{yields: true})
+		q, _ := yielding(t)
 		q.see(app("web", 9, 2, 0))
 		if again := take(t, q); again.owner.Metadata.Generation == again.yielded {
 			t.Fatal("the children of the new spec are taken for written")

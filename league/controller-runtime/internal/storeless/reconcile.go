@@ -70,11 +70,12 @@ func (o *Operator) reconcile(ctx context.Context, w *work) verdict {
 	w.check = true
 	if errors.As(err, &failed) && w.owner != nil {
 		planned := edgeapp.Degraded(w.owner.identity(), &w.owner.Spec, w.slots[deployments].state, failed.reason, failed.message)
-		before := w.written
-		if writeErr := o.writeStatus(ctx, w, planned); writeErr != nil {
-			w.owner = nil
-		} else if w.written != before {
-			log.Printf("EdgeApp %s: %v", w.key, err)
+		if planned.Stamp(&w.owner.Status, time.Now()) {
+			if writeErr := o.writeStatus(ctx, w, planned); writeErr != nil {
+				w.owner = nil
+			} else {
+				log.Printf("EdgeApp %s: %v", w.key, err)
+			}
 		}
 	} else {
 		log.Printf("EdgeApp %s: %v", w.key, err)
@@ -99,11 +100,12 @@ func (o *Operator) once(ctx context.Context, w *work) error {
 		}
 	}
 	status := edgeapp.Observed(app.identity(), &app.Spec, w.slots[deployments].state)
+	if !status.Stamp(&app.Status, time.Now()) {
+		return nil
+	}
 	if status.Phase == edgeapp.Progressing && !written && o.queue.mayYield() {
-		if stamped := status; stamped.Stamp(&app.Status, time.Now()) {
-			w.yielded = app.Metadata.Generation
-			return errYields
-		}
+		w.yielded = app.Metadata.Generation
+		return errYields
 	}
 	return o.writeStatus(ctx, w, status)
 }
@@ -138,13 +140,9 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// writeStatus replaces the status if it differs from the one that is known, and if the owner is still as
-// we know it: the uid is tested, and a resourceVersion that is part of the object makes the server refuse
-// the write where a newer one exists.
+// writeStatus replaces the status if the owner is still as we know it: the uid is tested, and a resourceVersion that is
+// part of the object makes the server refuse the write where a newer one exists.
 func (o *Operator) writeStatus(ctx context.Context, w *work, status edgeapp.Status) error {
-	if !status.Stamp(&w.owner.Status, time.Now()) {
-		return nil
-	}
 	meta := &w.owner.Metadata
 	patch := []operation{
 		{"test", "/metadata/uid", meta.UID},

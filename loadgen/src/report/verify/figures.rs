@@ -42,8 +42,11 @@ pub fn check(evidence: &Evidence) -> Result<Vec<Problem>, validate::Error> {
     let written = serde_json::to_vec(&summary).unwrap_or_default();
     let expected = serde_json::from_slice(&written).unwrap_or_default();
     let [expected, found] = [expected, found].map(without_words);
-    let differs = difference::of_json(&expected, &found);
-    Ok(differs.map(problem).into_iter().collect())
+    Ok(match difference::of_json(&expected, &found) {
+        Some(what) => vec![problem(what)],
+        // Only a defect of loadgen gives a summary that follows from its raw data and is not sound.
+        None => validate::in_summary(&summary),
+    })
 }
 
 /// Another version may say the same in other words.
