@@ -15,6 +15,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::{account, example};
+use crate::places;
 
 /// The user who creates EdgeApps.
 pub const PERSON: &str = "person";
@@ -93,10 +94,17 @@ impl SharedPlane {
                 let crd = dir.path().join("crd.yaml");
                 std::fs::write(&crd, tare::edgeapp::CRD_YAML).map_err(|error| error.to_string())?;
                 options.crds = vec![crd];
-                // The examples too: the admission plugin needs 30 s to discover a CRD that is installed later.
+                // Those of other operators too. Of a kind that is installed later the admission plugin hears after up to
+                // 30 s; and the garbage collector retries a child whose owner's kind it does not know after pauses
+                // that double: 41 s, 82 s, 164 s.
                 let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
                 let crds = EXAMPLES.map(|name| examples.join(name).join("crd.yaml"));
                 options.crds.extend(crds);
+                for (name, text) in places::crds() {
+                    let crd = dir.path().join(format!("{name}.yaml"));
+                    std::fs::write(&crd, text).map_err(|error| error.to_string())?;
+                    options.crds.push(crd);
+                }
                 options.readiness = Some(READY_AFTER);
             }
             Setting::Bare => {
