@@ -4,7 +4,6 @@
 //! measured is kept after Ctrl-C. Leaves to others: the steps of a start (`plan::course`), what they mean
 //! (`metric::foreign_cost`).
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -75,26 +74,10 @@ pub fn run(args: BystandersArgs) -> anyhow::Result<ExitCode> {
     means::runtime()?.block_on(measure(args))
 }
 
-fn chosen(args: &BystandersArgs) -> Result<Subject, Usage> {
-    let file = Path::new(&args.subject);
-    if file.extension().is_some_and(|ending| ending == "toml") {
-        return Subject::from_file(file).map_err(Usage::of);
-    }
-    let names = std::slice::from_ref(&args.subject);
-    let real = args.means.control_plane.is_ours_and_real();
-    let found = subject::select(Some(names), &[], real).map_err(Usage::of)?;
-    found.into_iter().next().ok_or_else(|| {
-        Usage(format!(
-            "{}: no subject; loadgen subjects lists them, and a file ends in .toml",
-            args.subject
-        ))
-    })
-}
-
 async fn measure(args: BystandersArgs) -> anyhow::Result<ExitCode> {
     let why = "foreign objects are made on a control plane of loadgen's own";
     let source = args.means.own_source(why)?;
-    let mut subject = chosen(&args)?;
+    let mut subject = subject::one(&args.subject).map_err(Usage::of)?;
     let workload = choice::alone(&mut subject, None)?;
     let subjects = [subject];
     let [subject] = &subjects;

@@ -3,7 +3,6 @@
 //! Guarantees: each size is tried on a control plane of its own, from the start of the subject; a try that is killed
 //! for memory is a result and not an error. Leaves to others: which size is next (`metric::envelope`).
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -33,12 +32,9 @@ const MOST_RATE: usize = 1_000;
 
 #[derive(Args, Clone, Debug)]
 pub struct EnvelopeArgs {
-    /// The subject to measure, as name/variant [default: that of --subject]
-    #[arg(long, value_name = "A")]
-    subjects: Option<String>,
-    /// File that describes your own operator
-    #[arg(long, value_name = "FILE")]
-    subject: Option<PathBuf>,
+    /// The operator: a name/variant of loadgen subjects, or the file of one
+    #[arg(value_name = "SUBJECT")]
+    subject: String,
     /// What is created: a shipped workload, or the folder of one [default: that of the subject]
     #[arg(long, value_name = "W")]
     workload: Option<String>,
@@ -79,31 +75,10 @@ pub fn run(args: EnvelopeArgs) -> anyhow::Result<ExitCode> {
     means::runtime()?.block_on(measure(args))
 }
 
-/// The one subject that is meant.
-fn chosen(args: &EnvelopeArgs) -> Result<Subject, Usage> {
-    let names = args.subjects.as_ref().map(|name| vec![name.clone()]);
-    let own = args.subject.as_ref().map(|file| Subject::from_file(file));
-    let own = own.transpose().map_err(Usage::of)?;
-    let names = names.or_else(|| own.map(|own| vec![own.id()]));
-    let Some(names) = names else {
-        let way = "name one operator: --subjects NAME/VARIANT (loadgen subjects lists them) or --subject FILE";
-        return Err(Usage(way.into()));
-    };
-    let files: Vec<PathBuf> = args.subject.iter().cloned().collect();
-    let real = args.means.control_plane.is_ours_and_real();
-    let mut found = subject::select(Some(&names), &files, real).map_err(Usage::of)?;
-    match (found.pop(), found.is_empty()) {
-        (Some(one), true) => Ok(one),
-        _ => Err(Usage(
-            "--subjects: an envelope is that of one operator; name one".into(),
-        )),
-    }
-}
-
 async fn measure(args: EnvelopeArgs) -> anyhow::Result<ExitCode> {
     let why = "an envelope needs a control plane of its own";
     let source = args.means.own_source(why)?;
-    let mut subject = chosen(&args)?;
+    let mut subject = subject::one(&args.subject).map_err(Usage::of)?;
     let workload = choice::alone(&mut subject, args.workload.as_deref())?;
     let subjects = [subject];
     let [subject] = &subjects;

@@ -72,19 +72,16 @@ fn commands(
             command.push(package.clone());
             add(command, root.clone());
         }
+        let own = root.join("loadgen/subjects");
+        let base = subject.base.as_ref().unwrap_or(&own);
         if let Some(go) = &build.go {
-            let module = root.join(&go.module);
-            add(workspace.go(go, &commit(&module)), module);
-        }
-        if let Some(go) = &build.go_install {
-            add(workspace.go_install(subject, go), root.clone());
+            let (folder, program) = (base.join(&go.folder), go.program());
+            let program = workspace.program(subject, &program);
+            add(go.command(&program, &commit(&folder)), folder);
         }
         if let Some(go) = &build.go_module {
-            add(workspace.go_module(subject, go), workspace.sources(go));
-        }
-        let base = subject.base.as_ref().unwrap_or(root);
-        if let Some(go) = &build.go_wrapper {
-            add(workspace.go_wrapper(subject, go), base.join(&go.folder));
+            let program = workspace.program(subject, go.program());
+            add(go.command(&program), workspace.sources(go));
         }
         if !build.command.is_empty() {
             add(build.command.clone(), base.clone());
@@ -185,6 +182,8 @@ fn log_bytes(log: &Path) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::spec::subject::built_in;
 
@@ -205,19 +204,18 @@ mod tests {
             cargo_packages: vec![],
             cargo_profile: None,
             go: None,
-            go_install: None,
             go_module: None,
-            go_wrapper: None,
             command: vec!["make".into(), "operator".into()],
         });
         let mut wrapped = own.clone();
         if let Some(build) = &mut wrapped.build {
             build.command.clear();
-            build.go_wrapper = Some(crate::spec::subject::GoWrapper {
+            build.go = Some(crate::spec::subject::GoBuild {
                 folder: "wrapper".into(),
-                output: "my-operator".into(),
-                package: None,
+                package: ".".into(),
                 flags: vec![],
+                env: BTreeMap::new(),
+                output: Some("my-operator".into()),
             });
         }
         subjects.extend([own, wrapped]);
@@ -227,9 +225,9 @@ mod tests {
             let program = format!("/w/target/dist/controller-runtime-{name}");
             (
                 format!(
-                    "env CGO_ENABLED=0 {env}go build -buildvcs=false {flags}-X {commit} -o {program} ./cmd/{package}"
+                    "env CGO_ENABLED=0 GOWORK=off {env}go build -buildvcs=false {flags}-X {commit} -o {program} ./cmd/{package}"
                 ),
-                "/w/league/controller-runtime".to_owned(),
+                "/w/loadgen/subjects/../../league/controller-runtime".to_owned(),
             )
         };
         let (plain, stripped) = ("-ldflags ", "-trimpath -ldflags -s -w ");
@@ -272,8 +270,8 @@ mod tests {
                     "/w/target/go-modules/github.com-argoproj-argo-rollouts@v1.9.0".to_owned()
                 ),
                 (
-                    "env CGO_ENABLED=0 GOBIN=/w/target/dist/go/external-dns go install sigs.k8s.io/external-dns@v0.21.0".to_owned(),
-                    "/w".to_owned()
+                    "env CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -o /w/target/dist/go/external-dns/external-dns .".to_owned(),
+                    "/w/target/go-modules/sigs.k8s.io-external-dns@v0.21.0".to_owned()
                 ),
                 (
                     "env CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -o /w/target/dist/go/controller/controller ./cmd/controller".to_owned(),

@@ -12,12 +12,15 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
+use crate::engine::convergence::convergence;
 use crate::engine::session::Reason;
 use crate::load::generator::{Act, Generator};
 use crate::load::journal::Journal;
 use crate::load::timeline;
 use crate::load::timeout::{Ended, Timeout};
 use crate::load::timetable::Pace;
+use crate::record::{Spent, StepSpan};
+use crate::spec::step::Step;
 use crate::spec::workload::{Readiness, Scenario};
 use crate::target::cluster::Cluster;
 use crate::terminal::interrupt::Interrupt;
@@ -136,6 +139,29 @@ impl Goal {
 }
 
 impl Load {
+    /// ms since the run began: the clock of its time series.
+    pub fn now_ms(&self) -> u64 {
+        self.journal.now_ns() / 1_000_000
+    }
+
+    /// A step of the workload that ends now, with what the operator held and had used before and after it.
+    pub fn span_of_workload(
+        &self,
+        step: &Step,
+        from_ms: u64,
+        operator: Option<(Spent, Spent)>,
+    ) -> StepSpan {
+        let times = || convergence(&self.journal.timeline(), &self.pace(step.per_s()));
+        StepSpan {
+            step: step.name(),
+            from_ms,
+            to_ms: self.now_ms(),
+            of_workload: true,
+            times: step.has_times().then(times),
+            operator: operator.map(|(before, after)| Spent::between(before, after)),
+        }
+    }
+
     /// A load on a cluster that has nothing of it yet.
     pub fn new(cluster: Cluster, scenario: Arc<Scenario>, journal: Arc<Journal>) -> Self {
         Self {

@@ -13,7 +13,6 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
 
 use crate::engine::bystanders;
-use crate::engine::convergence::convergence;
 use crate::engine::cpu_trace::{CpuSample, CpuTrace};
 use crate::engine::crds;
 use crate::engine::folder;
@@ -302,26 +301,20 @@ impl<'a> Session<'a> {
         let steps = course.steps(self.cell);
         let of_workload = course.place_of_workload(self.cell, &steps);
         for (nth, step) in steps.iter().enumerate() {
-            let from_ms = self.now_ms();
+            let from_ms = self.load.now_ms();
             // Those of the workload have figures of their own; those of every bench stand in the run.
             let own = of_workload.contains(&nth);
             let before = own.then(|| self.spent()).flatten();
             let done = step::run(self, step).await;
-            let to_ms = self.now_ms();
-            let after = before.and_then(|_| self.spent());
-            self.run.steps.push(StepSpan {
-                step: step.name(),
-                from_ms,
-                to_ms,
-                of_workload: own && done.is_ok(),
-                times: (own && done.is_ok() && step.has_times()).then(|| {
-                    let pace = self.load.pace(step.per_s());
-                    convergence(&self.load.journal.timeline(), &pace)
-                }),
-                operator: before
-                    .zip(after)
-                    .filter(|_| done.is_ok())
-                    .map(|(before, after)| Spent::between(before, after)),
+            let spent = before.and_then(|before| Some((before, self.spent()?)));
+            self.run.steps.push(match own && done.is_ok() {
+                true => self.load.span_of_workload(step, from_ms, spent),
+                false => StepSpan {
+                    step: step.name(),
+                    from_ms,
+                    to_ms: self.load.now_ms(),
+                    ..StepSpan::default()
+                },
             });
             done?;
         }
@@ -339,10 +332,6 @@ impl<'a> Session<'a> {
     }
 
     /// Since the run began.
-    fn now_ms(&self) -> u64 {
-        self.load.journal.now_ns() / 1_000_000
-    }
-
     /// Ends the subject with SIGTERM.
     pub async fn stop_subject(&mut self) -> Result<(), Reason> {
         self.running.stop(Duration::from_secs(10)).await.map(drop)

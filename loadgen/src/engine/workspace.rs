@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::record::evidence::sums::hex;
-use crate::spec::subject::{GoBuild, GoInstall, GoModule, GoWrapper, Subject};
+use crate::spec::subject::{GoModule, Subject};
 
 /// Where subjects are built: a checkout of Tare, or a folder of the user's cache.
 #[derive(Debug, Clone)]
@@ -70,7 +70,8 @@ impl Workspace {
     pub fn can_build(&self, subjects: &[Subject]) -> Result<(), Error> {
         let of_tare = |subject: &&Subject| {
             let build = subject.build.as_ref();
-            build.is_some_and(|build| !build.cargo_packages.is_empty() || build.go.is_some())
+            let is_here = |go: bool| go && subject.base.is_none();
+            build.is_some_and(|it| !it.cargo_packages.is_empty() || is_here(it.go.is_some()))
         };
         let missing: Vec<String> = subjects.iter().filter(of_tare).map(Subject::id).collect();
         match self.checkout || missing.is_empty() {
@@ -126,59 +127,31 @@ impl Workspace {
     }
 
     /// Where the program of `subject` is made. Two modules may have a program of the same name, such as `controller`: each
-    /// that is built from somebody else's module has a folder of its own, named by how it is built.
+    /// that is not of this workspace has a folder of its own, named by how it is built.
     fn made_of(&self, subject: &Subject) -> PathBuf {
         let (made, build) = (self.made(), subject.build.as_ref());
-        let Some((build, program)) =
-            build.and_then(|build| Some((build, build.foreign_program()?)))
-        else {
-            return made;
+        let program = match build.map(|build| (&build.go, &build.go_module)) {
+            Some((Some(go), _)) if subject.base.is_some() => go.program(),
+            Some((_, Some(module))) => module.program().to_owned(),
+            _ => return made,
         };
-        // Of a wrapper the folder of the file is a part.
-        let base = build.go_wrapper.as_ref().and(subject.base.as_ref());
+        // The folder of a file is a part of how its own sources are built.
+        let base = build.and_then(|build| build.go.as_ref());
+        let base = base.and(subject.base.as_ref());
         let how = serde_json::to_vec(&(build, base)).unwrap_or_default();
         let digest = hex(&Sha256::digest(how)[..4]);
         made.join("go").join(format!("{program}-{digest}"))
     }
 
-    /// The command that builds a Go program into the folder of the other programs.
-    pub(super) fn go(&self, build: &GoBuild, commit: &str) -> Vec<String> {
-        let program = self.made().join(build.program());
-        let mut command = ["env", "CGO_ENABLED=0"].map(str::to_owned).to_vec();
-        let variables = build.env.iter();
-        command.extend(variables.map(|(name, value)| format!("{name}={value}")));
-        command.extend(["go".into(), "build".into()]);
-        command.extend(build.flags(commit));
-        command.extend([
-            "-o".into(),
-            program.display().to_string(),
-            build.package.clone(),
-        ]);
-        command
-    }
-
-    /// The command that installs a published Go program there.
-    pub(super) fn go_install(&self, subject: &Subject, build: &GoInstall) -> Vec<String> {
-        let place = format!("GOBIN={}", self.made_of(subject).display());
-        let mut command = vec!["env".to_owned(), "CGO_ENABLED=0".into(), place, "go".into()];
-        command.extend(build.args());
-        command
+    /// The program of `subject`, where a build leaves it.
+    pub(super) fn program(&self, subject: &Subject, name: &str) -> PathBuf {
+        self.made_of(subject).join(name)
     }
 
     /// The folder for a copy of a module, in which it is built as the main module.
     pub(super) fn sources(&self, build: &GoModule) -> PathBuf {
         let name = build.query().replace('/', "-");
         self.target.join("go-modules").join(name)
-    }
-
-    /// The command that builds a program of such a copy.
-    pub(super) fn go_module(&self, subject: &Subject, build: &GoModule) -> Vec<String> {
-        go_command(build.args(&self.made_of(subject).join(build.program())))
-    }
-
-    /// The command that builds a module of the user's own in its folder.
-    pub(super) fn go_wrapper(&self, subject: &Subject, build: &GoWrapper) -> Vec<String> {
-        go_command(build.args(&self.made_of(subject).join(&build.output)))
     }
 
     /// The command that builds a package of this workspace; its name follows.
@@ -189,12 +162,6 @@ impl Workspace {
         };
         words.into_iter().map(str::to_owned).collect()
     }
-}
-
-/// Without cgo, and in nobody's workspace.
-fn go_command(args: Vec<String>) -> Vec<String> {
-    let go = ["env", "CGO_ENABLED=0", "GOWORK=off", "go"].map(str::to_owned);
-    go.into_iter().chain(args).collect()
 }
 
 fn current() -> PathBuf {
@@ -274,8 +241,8 @@ mod tests {
         else {
             panic!("it has a module");
         };
-        let built = Workspace::of_tests().go_module(&one, module).join(" ");
-        let run = Workspace::of_tests().made_of(&one).join("controller");
+        let run = Workspace::of_tests().program(&one, module.program());
+        let built = module.command(&run).join(" ");
         assert!(built.contains(&format!("-o {} ", run.display())), "{built}");
     }
 }

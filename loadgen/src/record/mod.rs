@@ -232,7 +232,7 @@ pub struct RunMachine {
 }
 
 /// A step with its begin and end, ms since the run began: the clock of the time series.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepSpan {
     pub step: String,

@@ -24,7 +24,7 @@ mod rates;
 mod restarts;
 pub mod rows;
 pub mod sizing;
-mod steps;
+pub mod steps;
 pub mod summary;
 pub mod table;
 mod text;

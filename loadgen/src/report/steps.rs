@@ -1,4 +1,4 @@
-//! What the steps of the workload took, as a table for each subject.
+//! What the steps of the workload took, as a table for each subject of a bench, or for a run.
 //!
 //! Guarantees: pure; the median of all drains at the largest size that came to the end of the step. Only where the workload
 //! has steps. Leaves to others: doing them (`engine::step`).
@@ -6,17 +6,17 @@
 use crate::metric::statistics::median;
 use crate::record::{Record, StepSpan};
 use crate::report::Section;
-use crate::report::table::{Column, Table, figure};
+use crate::report::table::{Column, Table, figure, grouped};
 
 const MB: f64 = 1e6;
 
-/// The runs of one step of a subject.
-struct Step<'a> {
-    name: String,
-    spans: Vec<&'a StepSpan>,
+/// A step, and each time that it was done.
+pub struct Repeated<'a> {
+    pub name: String,
+    pub spans: Vec<&'a StepSpan>,
 }
 
-impl Step<'_> {
+impl Repeated<'_> {
     fn typically(&self, value: impl Fn(&StepSpan) -> Option<f64>) -> String {
         let values: Vec<f64> = self.spans.iter().filter_map(|span| value(span)).collect();
         figure(median(&values))
@@ -28,11 +28,12 @@ pub fn section(record: &Record) -> Option<Section> {
     let subjects = record.experiment.origin.subjects.iter();
     let tables = subjects.filter(|_| !asked.is_empty()).map(|known| {
         let id = known.subject.id();
-        let steps = asked.iter().enumerate().map(|(nth, step)| Step {
+        let steps = asked.iter().enumerate().map(|(nth, step)| Repeated {
             name: step.name(),
             spans: spans(record, &id, nth),
         });
-        table(&id, &steps.collect::<Vec<_>>())
+        let title = format!("Steps of the workload: {id}");
+        table(title, &steps.collect::<Vec<_>>())
     });
     Section::of_tables("steps", "Steps of the workload", tables.collect())
 }
@@ -47,10 +48,15 @@ fn spans<'a>(record: &'a Record, subject: &str, nth: usize) -> Vec<&'a StepSpan>
     spans.collect()
 }
 
-fn table(subject: &str, steps: &[Step<'_>]) -> Table {
-    let columns: [Column<'_, Step<'_>>; 8] = [
+pub fn table(title: impl Into<String>, steps: &[Repeated<'_>]) -> Table {
+    let columns: [Column<'_, Repeated<'_>>; 9] = [
         ("step", &|step| step.name.clone()),
         ("runs", &|step| step.spans.len().to_string()),
+        ("objects", &|step| {
+            let spans = step.spans.iter().filter_map(|span| span.times.as_ref());
+            let objects = spans.map(|times| times.objects as usize).max();
+            objects.map_or_else(|| "–".to_owned(), grouped)
+        }),
         ("took, s", &|step| {
             step.typically(|span| Some((span.to_ms - span.from_ms) as f64 / 1e3))
         }),
@@ -70,7 +76,7 @@ fn table(subject: &str, steps: &[Step<'_>]) -> Table {
             step.typically(|span| Some(span.operator?.after_bytes / MB))
         }),
     ];
-    Table::of(format!("Steps of the workload: {subject}"), steps, &columns)
+    Table::of(title, steps, &columns)
 }
 
 /// P50 and P99 from when an object was due until it was ready.

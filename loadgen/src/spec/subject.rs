@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::spec::subject::build::{Build, GoBuild, GoInstall, GoModule, GoWrapper};
-pub use crate::spec::subject::known::{built_in, select};
+pub use crate::spec::subject::build::{Build, GoBuild, GoModule};
+pub use crate::spec::subject::known::{built_in, one, select};
 pub use crate::spec::subject::launch::Places;
 use crate::spec::subject::launch::expand;
 use crate::spec::toml_line;
@@ -94,7 +94,7 @@ pub struct Subject {
     /// What is made before it starts: those of `fixtures`, and of its workload.
     #[serde(skip)]
     pub made_before: Vec<Fixture>,
-    /// Where relative paths start: the folder of the file, or the workspace for a built-in one.
+    /// Where relative paths start: the folder of the file; `None` for one that comes with loadgen.
     #[serde(skip)]
     pub base: Option<PathBuf>,
 }
@@ -283,12 +283,9 @@ impl Subject {
 
     /// Whether it is built or started from files beside its own.
     fn needs_folder(&self) -> bool {
-        let is_wrapped = self
-            .build
-            .as_ref()
-            .is_some_and(|it| it.go_wrapper.is_some());
+        let is_built_there = self.build.as_ref().is_some_and(|it| it.go.is_some());
         let mut texts = self.run.args.iter().chain(self.run.env.values());
-        is_wrapped || texts.any(|text| text.contains("{folder}"))
+        is_built_there || texts.any(|text| text.contains("{folder}"))
     }
 
     /// # Errors
@@ -315,8 +312,8 @@ impl Subject {
             .canonicalize()
             .map_err(read)?;
         let build = subject.build.as_ref();
-        let wrapper = build.and_then(|build| build.go_wrapper.as_ref());
-        let checked = wrapper.map_or(Ok(()), |wrapper| wrapper.check_folder(&folder));
+        let go = build.and_then(|build| build.go.as_ref());
+        let checked = go.map_or(Ok(()), |go| go.check_folder(&folder));
         let file = path.display().to_string();
         checked.map_err(|message| workload::Error::of_file(file, None, message))?;
         subject.base = Some(folder);

@@ -17,7 +17,7 @@ const OF_GO: &[u8] = b"build\tvcs.revision=";
 /// The commit of this program, where it says one.
 pub fn commit(subject: &Subject, program: &Path, content: &[u8]) -> Option<String> {
     let build = subject.build.as_ref();
-    let is_ours = build.is_some_and(|build| !build.cargo_packages.is_empty() || build.go.is_some());
+    let is_ours = build.is_some_and(|it| !it.cargo_packages.is_empty() || it.go.is_some());
     let said = if is_ours { version(program) } else { None };
     let commit = said.as_deref().and_then(of_version);
     let is_go = subject.language == Language::Go;

@@ -1,102 +1,54 @@
-//! The folder of one running control plane, and the removal of folders that killed ones have left.
+//! The folder of one running control plane, and the kubeconfig outside of it.
 //!
-//! Guarantees: a process holds a lock on the file `lock` in its folder; the kernel releases the lock
-//! when the process ends. A folder whose lock can be taken has no owner and is removed. Only the user
-//! can read a folder, because it holds credentials.
+//! Guarantees: a file that somebody else wrote is neither overwritten nor removed; what a killed control plane left
+//! goes with the next one, its kubeconfig too. Leaves to others: the folder itself (`tare_procstat::temp_dir`).
 
-use std::fs::{DirBuilder, File};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use tare_procstat::temp_dir::TempDir;
 
-const PREFIX: &str = "loadgen-control-plane-";
-const LOCK: &str = "lock";
+const NAME: &str = "loadgen-control-plane";
 /// The file in a folder that holds the path of the kubeconfig written for the user.
 const ELSEWHERE: &str = "kubeconfig-elsewhere";
 
-/// Removed when dropped, unless it is kept.
-pub(crate) struct Folder {
-    path: PathBuf,
-    kept: bool,
-    _lock: File,
+pub(crate) fn create(parent: &Path) -> anyhow::Result<TempDir> {
+    TempDir::create(parent, NAME).with_context(|| {
+        let parent = parent.display();
+        format!("cannot make a folder in {parent} for credentials and data; set TMPDIR")
+    })
 }
 
-impl Folder {
-    pub(crate) fn create(parent: &Path) -> anyhow::Result<Folder> {
-        let path = parent.join(format!("{PREFIX}{}", std::process::id()));
-        let what = || {
-            format!(
-                "cannot make {} for credentials and data; set TMPDIR",
-                path.display()
-            )
-        };
-        // Created and locked under another name: under its own name another start could find it unlocked
-        // and remove it.
-        let young = parent.join(format!(".{PREFIX}{}", std::process::id()));
-        for stale in [&young, &path] {
-            // An earlier process with the same pid may have left one; that process has ended.
-            let _ = std::fs::remove_dir_all(stale);
-        }
-        DirBuilder::new()
-            .mode(0o700)
-            .create(&young)
-            .with_context(what)?;
-        let lock = File::create(young.join(LOCK)).with_context(what)?;
-        lock.lock().with_context(what)?;
-        std::fs::rename(&young, &path).with_context(what)?;
-        Ok(Folder {
-            path,
-            kept: false,
-            _lock: lock,
-        })
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Keeps the folder, for its logs; the next start removes it.
-    pub(crate) fn keep(mut self) {
-        self.kept = true;
-    }
-
-    /// Writes the user's kubeconfig to a new file, and its path into this folder.
-    pub(crate) fn write_elsewhere(&self, path: &Path, text: &str) -> anyhow::Result<Elsewhere> {
-        use std::io::Write;
-        use std::os::unix::fs::OpenOptionsExt;
-        let what = || {
-            format!(
-                "cannot write --kubeconfig {}: its folder must exist, and the file must not",
-                path.display()
-            )
-        };
-        let new = std::fs::OpenOptions::new()
-            .create_new(true)
-            .write(true)
-            .mode(0o600)
-            .open(path);
-        let mut file = new.with_context(what)?;
-        let written = Elsewhere {
-            path: std::path::absolute(path).with_context(what)?,
-            text: text.to_owned(),
-        };
-        file.write_all(text.as_bytes()).with_context(what)?;
-        let note = written.path.as_os_str().as_encoded_bytes();
-        std::fs::write(self.path.join(ELSEWHERE), note).with_context(what)?;
-        // After a crash the next start removes the user's file only if it still equals this copy.
-        std::fs::write(self.path.join(format!("{ELSEWHERE}.copy")), text).with_context(what)?;
-        Ok(written)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if !self.kept {
-            // The next start removes what cannot be removed now.
-            let _ = std::fs::remove_dir_all(&self.path);
-        }
-    }
+/// Writes the user's kubeconfig to a new file, and its path into the folder.
+pub(crate) fn write_elsewhere(
+    folder: &TempDir,
+    path: &Path,
+    text: &str,
+) -> anyhow::Result<Elsewhere> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let what = || {
+        format!(
+            "cannot write --kubeconfig {}: its folder must exist, and the file must not",
+            path.display()
+        )
+    };
+    let new = std::fs::OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(path);
+    let mut file = new.with_context(what)?;
+    let written = Elsewhere {
+        path: std::path::absolute(path).with_context(what)?,
+        text: text.to_owned(),
+    };
+    file.write_all(text.as_bytes()).with_context(what)?;
+    let note = written.path.as_os_str().as_encoded_bytes();
+    std::fs::write(folder.path().join(ELSEWHERE), note).with_context(what)?;
+    // After a crash the next start removes the user's file only if it still equals this copy.
+    std::fs::write(folder.path().join(format!("{ELSEWHERE}.copy")), text).with_context(what)?;
+    Ok(written)
 }
 
 /// A file outside of the folder; removed when dropped, unless it was changed.
@@ -125,28 +77,19 @@ fn remove_if_ours(path: &Path, text: &str) {
 
 /// Removes the folders that killed processes have left, and returns their paths.
 pub(crate) fn clear_leftovers(parent: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
-    let mut cleared = Vec::new();
-    for path in entries.map(|entry| entry.path()) {
-        let ours = path
-            .file_name()
-            .is_some_and(|name| name.as_encoded_bytes().starts_with(PREFIX.as_bytes()));
-        // The lock file of another user cannot be opened; that of a running process cannot be locked.
-        let lock = ours.then(|| File::options().write(true).open(path.join(LOCK)));
-        let Some(Ok(lock)) = lock else { continue };
-        if lock.try_lock().is_err() {
-            continue;
-        }
+    // A folder that cannot be read has none that could be removed.
+    let left = TempDir::abandoned(parent, NAME).unwrap_or_default();
+    let cleared = left.into_iter().map(|folder| {
+        let path = folder.path().to_owned();
         let note = std::fs::read_to_string(path.join(ELSEWHERE));
         let copy = std::fs::read_to_string(path.join(format!("{ELSEWHERE}.copy")));
         if let (Ok(note), Ok(copy)) = (note, copy) {
             remove_if_ours(Path::new(&note), &copy);
         }
-        if std::fs::remove_dir_all(&path).is_ok() {
-            cleared.push(path);
-        }
-    }
-    cleared
+        drop(folder);
+        path
+    });
+    cleared.filter(|path| !path.exists()).collect()
 }
 
 #[cfg(test)]
@@ -165,11 +108,9 @@ mod tests {
     #[test]
     fn a_live_one_stays_and_a_dead_ones_is_removed_with_its_credentials() {
         let parent = parent("leftovers");
-        let folder = Folder::create(&parent).expect("a folder");
+        let folder = create(&parent).expect("a folder");
         let credentials = parent.join("kubeconfig");
-        let elsewhere = folder
-            .write_elsewhere(&credentials, "secret")
-            .expect("written");
+        let elsewhere = write_elsewhere(&folder, &credentials, "secret").expect("written");
         let mode = |path: &Path| {
             let file = std::fs::metadata(path).expect("there");
             file.permissions().mode() & 0o777
@@ -189,19 +130,17 @@ mod tests {
     #[test]
     fn a_file_that_somebody_else_wrote_is_neither_overwritten_nor_removed() {
         let parent = parent("foreign");
-        let folder = Folder::create(&parent).expect("a folder");
+        let folder = create(&parent).expect("a folder");
         let path = parent.join("config");
         std::fs::write(&path, "mine").expect("written");
-        let refusal = folder
-            .write_elsewhere(&path, "secret")
-            .err()
-            .expect("refused");
+        let refusal = write_elsewhere(&folder, &path, "secret").err();
+        let refusal = refusal.expect("refused");
         assert!(
             format!("{refusal:#}").contains("the file must not"),
             "{refusal:#}"
         );
         let other = parent.join("other");
-        let written = folder.write_elsewhere(&other, "secret").expect("written");
+        let written = write_elsewhere(&folder, &other, "secret").expect("written");
         std::fs::write(&other, "mine now").expect("written");
         drop(written);
         drop(folder);

@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use controlplane::{Binaries, Datastore, Options, User};
+use tare_procstat::temp_dir::TempDir;
 
 use crate::cli::command_line;
 use crate::cli::control_plane::build;
-use crate::cli::control_plane::folder::{Elsewhere, Folder, clear_leftovers};
+use crate::cli::control_plane::folder;
+use crate::cli::control_plane::folder::Elsewhere;
 use crate::cli::control_plane::started;
 use crate::cli::control_plane::started::{Programs, Started};
 use crate::engine::crds;
@@ -80,13 +82,13 @@ pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
     };
     let programs = programs?;
     let parent = std::env::temp_dir();
-    for left in clear_leftovers(&parent) {
+    for left in folder::clear_leftovers(&parent) {
         eprintln!(
             "removed {}, left by an earlier control plane",
             left.display()
         );
     }
-    let folder = Folder::create(&parent)?;
+    let folder = folder::create(&parent)?;
     let served = stop.or(serve(&args, &workload, &programs, &folder));
     match served.await {
         None | Some(Ok(())) => Ok(ExitCode::SUCCESS),
@@ -132,7 +134,7 @@ async fn serve(
     args: &UpArgs,
     workload: &Workload,
     programs: &Programs,
-    folder: &Folder,
+    folder: &TempDir,
 ) -> anyhow::Result<()> {
     let begun = Instant::now();
     let crds = crds(&args.crd, workload, folder.path())?;
@@ -143,7 +145,7 @@ async fn serve(
         Some(path) => {
             let text = std::fs::read_to_string(&own)
                 .with_context(|| format!("cannot read {}", own.display()))?;
-            Some(folder.write_elsewhere(path, &text)?)
+            Some(folder::write_elsewhere(folder, path, &text)?)
         }
         None => None,
     };
@@ -174,7 +176,7 @@ async fn serve(
     }
 }
 
-fn options(args: &UpArgs, folder: &Folder, crds: Vec<PathBuf>) -> Options {
+fn options(args: &UpArgs, folder: &TempDir, crds: Vec<PathBuf>) -> Options {
     Options {
         datastore: args.datastore.into(),
         dir: folder.path().join("run"),

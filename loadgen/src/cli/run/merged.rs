@@ -8,8 +8,8 @@ use crate::cli::run::account::{Account, Removal};
 use crate::cli::run::record::RunRecord;
 use crate::cli::run::steps::StepRecord;
 use crate::load::timeout::Ended;
-use crate::record::Convergence;
 use crate::record::latency::Latencies;
+use crate::record::{Convergence, StepSpan};
 
 /// One run made of its shards.
 #[derive(Debug)]
@@ -179,20 +179,25 @@ fn steps(records: &[RunRecord]) -> Result<Vec<StepRecord>, String> {
         let Some(first) = all().next() else {
             break;
         };
-        if all().any(|step| step.step != first.step) {
+        if all().any(|step| step.span.step != first.span.step) {
             return Err("these are not shards of one run: they differ in their steps".into());
         }
         let begun: Vec<Begun<'_>> = all()
-            .filter_map(|step| Some((step.first_sent_unix_ms, step.times.as_ref()?)))
+            .filter_map(|step| Some((step.first_sent_unix_ms, step.span.times.as_ref()?)))
             .collect();
         let earliest = begun.iter().map(|(at, _)| *at).min().unwrap_or(0);
-        merged.push(StepRecord {
-            step: first.step.clone(),
-            first_sent_unix_ms: earliest,
+        // Each shard has a clock of its own: that of the one that took longest.
+        let longest = all().map(|step| &step.span);
+        let longest = longest.max_by_key(|span| span.to_ms.saturating_sub(span.from_ms));
+        let span = StepSpan {
             times: (!begun.is_empty()).then(|| times(&begun, earliest)),
-            took_s: all().filter_map(|step| step.took_s).reduce(f64::max),
+            operator: all().find_map(|step| step.span.operator),
+            ..longest.unwrap_or(&first.span).clone()
+        };
+        merged.push(StepRecord {
+            span,
+            first_sent_unix_ms: earliest,
             failure: all().find_map(|step| step.failure.clone()),
-            operator: all().find_map(|step| step.operator),
             ended: Ended::of_all(all().map(|step| step.ended)),
         });
     }

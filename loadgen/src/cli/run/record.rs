@@ -13,13 +13,15 @@ use crate::cli::run::operator::Watched;
 use crate::cli::run::steps::StepRecord;
 use crate::load::timeline::Timeline;
 use crate::load::timeout::Ended;
-use crate::record::{Convergence, Spent};
-use crate::report::table::{Table, figure, mb};
+use crate::record::Convergence;
+use crate::report::steps;
+use crate::report::steps::Repeated;
+use crate::report::table::{Table, mb};
 use crate::spec::rate::Rate;
 use crate::spec::shard::Shard;
 
 /// Changes with every field.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// A run, or one shard of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -72,27 +74,20 @@ impl RunRecord {
             None => table.title,
         };
         add(&Table { title, ..table }.plain());
-        for step in &self.steps {
-            match &step.times {
-                Some(times) => {
-                    let table = Table {
-                        title: format!("{}, ms", step.step),
-                        ..account::latencies(times)
-                    };
-                    add(&table.plain());
-                }
-                None => match step.took_s {
-                    Some(took_s) => add(&format!("{}: {took_s:.1} s\n", step.step)),
-                    None => add(&format!("{}\n", step.step)),
-                },
-            }
-        }
         add(&self.account.table().plain());
         if let Some(operator) = &self.operator {
             add(&operator.table().plain());
         }
-        if let Some(table) = self.operator_by_step() {
-            add(&table.plain());
+        let steps: Vec<Repeated<'_>> = self
+            .steps
+            .iter()
+            .map(|step| Repeated {
+                name: step.span.step.clone(),
+                spans: vec![&step.span],
+            })
+            .collect();
+        if !steps.is_empty() {
+            add(&steps::table("Steps of the workload", &steps).plain());
         }
         // Of objects that all come at once, a backlog is no news.
         let times = Convergence {
@@ -118,24 +113,6 @@ impl RunRecord {
             ));
         }
         text
-    }
-
-    /// What the operator needed for each step; `None` where it was not measured.
-    fn operator_by_step(&self) -> Option<Table> {
-        let steps = self.steps.iter();
-        let steps = steps.filter_map(|step| Some((&step.step, step.operator?)));
-        let steps: Vec<(&String, Spent)> = steps.collect();
-        let table = Table::of(
-            "The operator, by step",
-            &steps,
-            &[
-                ("step", &|(name, _)| (*name).clone()),
-                ("before, MB", &|(_, spent)| mb(Some(spent.before_bytes))),
-                ("after, MB", &|(_, spent)| mb(Some(spent.after_bytes))),
-                ("CPU, s", &|(_, spent)| figure(spent.cpu_s)),
-            ],
-        );
-        (!steps.is_empty()).then_some(table)
     }
 }
 

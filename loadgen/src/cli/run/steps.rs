@@ -3,21 +3,20 @@
 //! Guarantees: a step begins when the one before it has converged; after one that has not, no other begins. Leaves
 //! to others: what is done to objects (`engine::step::objects`), and the operator's pods (`operator`).
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::cli::run::ClusterRun;
 use crate::cli::run::pods::Pods;
 use crate::cli::run::record::first_sent_unix_ms;
-use crate::engine::convergence::convergence;
 use crate::engine::load::{Goal, Host, Load};
 use crate::engine::session::Reason;
 use crate::engine::step::objects;
 use crate::error::Usage;
 use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
-use crate::record::{Convergence, Spent};
+use crate::record::{Spent, StepSpan};
 use crate::spec::step::Step;
 
 /// After this time without a status on an acknowledged object, a hint is printed that no operator runs.
@@ -27,17 +26,11 @@ const NOBODY_ANSWERS: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepRecord {
-    pub step: String,
+    pub span: StepSpan,
     pub first_sent_unix_ms: u64,
-    /// `None` where no object had to converge.
-    pub times: Option<Convergence>,
-    /// Of all of it, where it has no times of its objects.
-    pub took_s: Option<f64>,
     pub ended: Ended,
     /// Why it could not be done.
     pub failure: Option<String>,
-    /// What the operator of `--operator` needed.
-    pub operator: Option<Spent>,
 }
 
 /// The steps that were done.
@@ -55,11 +48,12 @@ impl StepRecord {
 
     /// What there is to say where it is not sound.
     pub fn warning(&self) -> Option<String> {
+        let step = &self.span.step;
         match (&self.failure, self.ended) {
-            (Some(why), _) => Some(format!("{}: {why}", self.step)),
+            (Some(why), _) => Some(format!("{step}: {why}")),
             (None, Ended::Converged) => None,
-            (None, Ended::Stopped) => Some(format!("{}: stopped", self.step)),
-            (None, _) => Some(format!("{}: not every object came to its end", self.step)),
+            (None, Ended::Stopped) => Some(format!("{step}: stopped")),
+            (None, _) => Some(format!("{step}: not every object came to its end")),
         }
     }
 }
@@ -150,24 +144,19 @@ impl OnCluster<'_> {
     async fn step(&mut self, step: &Step) -> StepRecord {
         self.load.progress.say(&step.name());
         let before = self.operator_figures().await;
-        let began = Instant::now();
+        let from_ms = self.load.now_ms();
         let stepped = objects::run(self, step).await;
-        let took_s = began.elapsed().as_secs_f64();
-        let operator = before.zip(self.operator_figures().await);
+        let spent = before.zip(self.operator_figures().await);
         let (ended, failure) = match stepped {
             Ok(ended) => (ended, None),
             Err(why) => (Ended::Converged, Some(why)),
         };
-        let timeline = self.load.journal.timeline();
-        let pace = self.load.pace(step.per_s());
+        let journal = &self.load.journal;
         StepRecord {
-            step: step.name(),
-            first_sent_unix_ms: first_sent_unix_ms(self.load.journal.began(), &timeline),
-            times: step.has_times().then(|| convergence(&timeline, &pace)),
-            took_s: (!step.has_times() && !matches!(step, Step::Idle { .. })).then_some(took_s),
+            span: self.load.span_of_workload(step, from_ms, spent),
+            first_sent_unix_ms: first_sent_unix_ms(journal.began(), &journal.timeline()),
             ended,
             failure,
-            operator: operator.map(|(before, after)| Spent::between(before, after)),
         }
     }
 

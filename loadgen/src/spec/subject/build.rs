@@ -16,40 +16,59 @@ pub struct Build {
     pub cargo_packages: Vec<String>,
     #[serde(default)]
     pub cargo_profile: Option<String>,
-    /// A Go program of this workspace.
+    /// A Go program whose sources are in a folder.
     #[serde(default)]
     pub go: Option<GoBuild>,
-    /// A Go program of somebody else's, from the module proxy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub go_install: Option<GoInstall>,
-    /// The same for a module with replacements, which go install refuses: built as the main module.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// A Go program from the module proxy.
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "go_install")]
     pub go_module: Option<GoModule>,
-    /// A main package of the user's own that starts somebody else's operator, which is a library.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub go_wrapper: Option<GoWrapper>,
     /// Any other command, run in `base`.
     #[serde(default)]
     pub command: Vec<String>,
 }
 
-/// A Go program, built without cgo to `{bin}/<output>`.
+/// A Go program of a module in a folder, built without cgo and in nobody's workspace to `{bin}/<output>`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GoBuild {
-    /// Folder of the module, from the root of this workspace.
-    pub module: PathBuf,
+    /// Has `go.mod`; from the folder of the file.
+    #[serde(alias = "module")]
+    pub folder: PathBuf,
     /// The main package, as `./cmd/operator`.
+    #[serde(default = "whole_module")]
     pub package: String,
-    /// Flags of `go build`. `{commit}` stands for the commit of the module's folder.
+    /// Flags of `go build`. `{commit}` stands for the commit of the folder.
     #[serde(default)]
     pub flags: Vec<String>,
     /// Variables of `go build`, such as `GOEXPERIMENT`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// File name of the program; `<last part of module>-<last part of package>` unless said.
+    /// File name of the program; `<last part of folder>-<last part of package>` unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
+}
+
+/// A Go program of a module from the proxy, built without cgo in a copy of the module to `{bin}/<last part of package>`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GoModule {
+    /// Its path, as `example.com/operator`.
+    // Records of an older format name the package alone.
+    #[serde(default)]
+    pub module: String,
+    /// As `v1.2.3`.
+    pub version: String,
+    /// The main package, as `./cmd/operator`.
+    #[serde(default = "whole_module")]
+    pub package: String,
+    /// Flags of `go build`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
+}
+
+/// The package of a module that is one program.
+fn whole_module() -> String {
+    ".".into()
 }
 
 /// What stands for the commit in the flags of `go build`.
@@ -62,167 +81,25 @@ impl Build {
         let given = [
             !self.cargo_packages.is_empty(),
             self.go.is_some(),
-            self.go_install.is_some(),
             self.go_module.is_some(),
-            self.go_wrapper.is_some(),
             !self.command.is_empty(),
         ];
-        match given.into_iter().filter(|given| *given).count() {
-            1 => {}
-            _ => {
-                return Err(
-                    "[build]: give one of cargo_packages, go, go_install, go_module, go_wrapper and command"
-                        .into(),
-                );
-            }
+        if given.into_iter().filter(|given| *given).count() != 1 {
+            return Err("[build]: give one of cargo_packages, go, go_module and command".into());
         }
-        self.go_install.as_ref().map_or(Ok(()), GoInstall::check)?;
-        self.go_module.as_ref().map_or(Ok(()), GoModule::check)?;
-        self.go_wrapper.as_ref().map_or(Ok(()), GoWrapper::check)
+        self.go.as_ref().map_or(Ok(()), GoBuild::check)?;
+        self.go_module.as_ref().map_or(Ok(()), GoModule::check)
     }
 }
 
-impl Build {
-    /// The file name of a program of a Go module that is not of this workspace, whose author has named it.
-    pub fn foreign_program(&self) -> Option<&str> {
-        let install = self.go_install.as_ref().map(GoInstall::program);
-        let module = self.go_module.as_ref().map(GoModule::program);
-        let wrapper = self.go_wrapper.as_ref().map(|go| go.output.as_str());
-        install.or(module).or(wrapper)
-    }
-}
-
-/// A main package of a module without replacements, built without cgo to `{bin}/<last part of package>`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GoInstall {
-    /// Its path, as `example.com/operator/cmd/operator`.
-    pub package: String,
-    /// Of its module, as `v1.2.3`.
-    pub version: String,
-    /// Flags of `go install`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub flags: Vec<String>,
-}
-
-impl GoInstall {
+impl GoBuild {
     fn check(&self) -> Result<(), String> {
-        let Self {
-            package, version, ..
-        } = self;
-        one_version("go_install", version)?;
-        match package.contains('/') && !package.contains('@') {
-            true => Ok(()),
-            false => Err(format!(
-                "[build.go_install] {package:?}: write the path of a main package, such as example.com/operator/cmd/operator"
+        check_package("go", &self.package)?;
+        match &self.output {
+            Some(output) if !is_plain(output) => Err(format!(
+                "[build.go] output {output:?}: write the name of a file, such as my-operator"
             )),
-        }
-    }
-
-    /// The file name of the program.
-    pub fn program(&self) -> &str {
-        self.package.rsplit('/').next().unwrap_or_default()
-    }
-
-    /// The arguments of `go`.
-    pub fn args(&self) -> Vec<String> {
-        let mut args = vec!["install".to_owned()];
-        args.extend(self.flags.iter().cloned());
-        args.push(format!("{}@{}", self.package, self.version));
-        args
-    }
-}
-
-/// A main package of a module from the proxy, built without cgo to `{bin}/<last part of package>` in a copy of
-/// the module.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GoModule {
-    /// Its path, as `example.com/operator`.
-    pub module: String,
-    /// As `v1.2.3`.
-    pub version: String,
-    /// The main package, as `./cmd/operator`.
-    pub package: String,
-    /// Flags of `go build`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub flags: Vec<String>,
-}
-
-impl GoModule {
-    fn check(&self) -> Result<(), String> {
-        let Self {
-            module, package, ..
-        } = self;
-        one_version("go_module", &self.version)?;
-        if module.contains('@') || !module.split('/').all(is_plain) {
-            return Err(format!(
-                "[build.go_module] {module:?}: write the path of a module, such as example.com/operator"
-            ));
-        }
-        let inside = package.strip_prefix("./");
-        match inside.is_some_and(|inside| inside.split('/').all(is_plain)) {
-            true => Ok(()),
-            false => Err(format!(
-                "[build.go_module] {package:?}: write the folder of a main package, such as ./cmd/operator"
-            )),
-        }
-    }
-
-    /// `MODULE@VERSION`, as `go mod download` has it.
-    pub fn query(&self) -> String {
-        format!("{}@{}", self.module, self.version)
-    }
-
-    /// The file name of the program.
-    pub fn program(&self) -> &str {
-        self.package.rsplit('/').next().unwrap_or_default()
-    }
-
-    /// The arguments of `go`. Its copy may lie in somebody else's repository, whose commit is not this
-    /// module's.
-    pub fn args(&self, program: &Path) -> Vec<String> {
-        let mut args = vec!["build".to_owned(), "-buildvcs=false".into()];
-        args.extend(self.flags.iter().cloned());
-        args.extend(["-o".into(), program.display().to_string()]);
-        args.push(self.package.clone());
-        args
-    }
-}
-
-/// A Go module in a folder, whose `go.mod` and `go.sum` name what it needs of the module proxy; built without cgo to
-/// `{bin}/<output>`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GoWrapper {
-    /// Has `go.mod`; from the folder of the file.
-    pub folder: PathBuf,
-    /// File name of the program.
-    pub output: String,
-    /// The main package, as `./cmd/operator`; that of the folder itself without.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub package: Option<String>,
-    /// Flags of `go build`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub flags: Vec<String>,
-}
-
-impl GoWrapper {
-    fn check(&self) -> Result<(), String> {
-        if !is_plain(&self.output) {
-            return Err(format!(
-                "[build.go_wrapper] output {:?}: write the name of a file, such as my-operator",
-                self.output
-            ));
-        }
-        let package = self.package.as_deref();
-        let inside = package.map(|package| package.strip_prefix("./"));
-        match inside.is_none_or(|inside| inside.is_some_and(|it| it.split('/').all(is_plain))) {
-            true => Ok(()),
-            false => Err(format!(
-                "[build.go_wrapper] package {:?}: write the folder of a main package, such as ./cmd/operator",
-                package.unwrap_or_default()
-            )),
+            _ => Ok(()),
         }
     }
 
@@ -233,29 +110,99 @@ impl GoWrapper {
         match folder.join("go.mod").is_file() {
             true => Ok(()),
             false => Err(format!(
-                "[build.go_wrapper] folder {}: it has no go.mod; make one there with: go mod init wrapper && go mod tidy",
+                "[build.go] folder {}: it has no go.mod; make one there with: go mod init operator && go mod tidy",
                 folder.display()
             )),
         }
     }
 
-    /// The arguments of `go`, in the folder.
-    pub fn args(&self, program: &Path) -> Vec<String> {
-        let mut args = vec!["build".to_owned(), "-buildvcs=false".into()];
-        args.extend(self.flags.iter().cloned());
-        args.extend(["-o".into(), program.display().to_string()]);
-        args.push(self.package.clone().unwrap_or_else(|| ".".into()));
-        args
+    /// The file name of the program.
+    pub fn program(&self) -> String {
+        if let Some(output) = &self.output {
+            return output.clone();
+        }
+        let names = [self.folder.as_path(), Path::new(&self.package)];
+        let names = names.map(|path| path.file_name().unwrap_or_default().to_string_lossy());
+        let names = names.iter().filter(|name| !name.is_empty());
+        names.map(AsRef::as_ref).collect::<Vec<_>>().join("-")
+    }
+
+    /// The command that builds it.
+    pub fn command(&self, program: &Path, commit: &str) -> Vec<String> {
+        let flags = self.flags.iter();
+        let flags = flags.map(|flag| flag.replace(COMMIT, commit));
+        go_build(&self.env, flags, program, &self.package)
     }
 }
 
-/// What is measured has to be the same program tomorrow.
-fn one_version(table: &str, version: &str) -> Result<(), String> {
-    let rest = version.strip_prefix('v').unwrap_or_default();
-    match rest.starts_with(|c: char| c.is_ascii_digit()) && is_plain(rest) {
+impl GoModule {
+    fn check(&self) -> Result<(), String> {
+        let Self {
+            module, package, ..
+        } = self;
+        if module.is_empty() || module.contains('@') || !module.split('/').all(is_plain) {
+            return Err(format!(
+                "[build.go_module] module {module:?}: write the path of a module, such as example.com/operator, and its main package as package = \"./cmd/operator\""
+            ));
+        }
+        // What is measured has to be the same program tomorrow.
+        let rest = self.version.strip_prefix('v').unwrap_or_default();
+        if !(rest.starts_with(|c: char| c.is_ascii_digit()) && is_plain(rest)) {
+            let version = &self.version;
+            return Err(format!(
+                "[build.go_module] {version:?}: name one version, such as v1.2.3"
+            ));
+        }
+        check_package("go_module", package)
+    }
+
+    /// `MODULE@VERSION`, as `go mod download` has it.
+    pub fn query(&self) -> String {
+        format!("{}@{}", self.module, self.version)
+    }
+
+    /// The file name of the program.
+    pub fn program(&self) -> &str {
+        let path = match self.package.as_str() {
+            "." => &self.module,
+            package => package,
+        };
+        path.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// The command that builds it, in the copy.
+    pub fn command(&self, program: &Path) -> Vec<String> {
+        let flags = self.flags.iter().cloned();
+        go_build(&BTreeMap::new(), flags, program, &self.package)
+    }
+}
+
+/// The folder may lie in somebody else's repository, whose commit is not this module's.
+fn go_build(
+    env: &BTreeMap<String, String>,
+    flags: impl Iterator<Item = String>,
+    program: &Path,
+    package: &str,
+) -> Vec<String> {
+    let words = ["env", "CGO_ENABLED=0", "GOWORK=off"].map(str::to_owned);
+    let env = env.iter().map(|(name, value)| format!("{name}={value}"));
+    let go = ["go", "build", "-buildvcs=false"].map(str::to_owned);
+    let end = [
+        "-o".to_owned(),
+        program.display().to_string(),
+        package.into(),
+    ];
+    let all = words.into_iter().chain(env).chain(go).chain(flags);
+    all.chain(end).collect()
+}
+
+/// A folder of the module.
+fn check_package(table: &str, package: &str) -> Result<(), String> {
+    let inside = package.strip_prefix("./");
+    match package == "." || inside.is_some_and(|inside| inside.split('/').all(is_plain)) {
         true => Ok(()),
         false => Err(format!(
-            "[build.{table}] {version:?}: name one version, such as v1.2.3"
+            "[build.{table}] package {package:?}: write the folder of a main package, such as ./cmd/operator"
         )),
     }
 }
@@ -263,26 +210,4 @@ fn one_version(table: &str, version: &str) -> Result<(), String> {
 /// Whether it is one part of a path that leads to nowhere else.
 fn is_plain(part: &str) -> bool {
     !part.is_empty() && part != "." && part != ".." && !part.contains(['/', '\\'])
-}
-
-impl GoBuild {
-    /// The file name of the program.
-    pub fn program(&self) -> String {
-        if let Some(output) = &self.output {
-            return output.clone();
-        }
-        let last = |path: &Path| {
-            path.file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned()
-        };
-        format!("{}-{}", last(&self.module), last(Path::new(&self.package)))
-    }
-
-    /// The flags of `go build`.
-    pub fn flags(&self, commit: &str) -> Vec<String> {
-        let flags = self.flags.iter();
-        flags.map(|flag| flag.replace(COMMIT, commit)).collect()
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: an id stands for one subject. Leaves to others: their format (`subject`).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::spec::subject::{Error, Subject};
 use crate::spec::workload::shipped;
@@ -30,15 +30,16 @@ const BUILT_IN: &[(&str, &str)] = &[
     own!("controller-runtime-storeless-tuned.toml"),
 ];
 
-/// The subjects that come with loadgen. One that needs files beside its own is used by its file alone.
+/// The subjects that come with loadgen. One of somebody else's operator that needs files beside its own is used by its file
+/// alone.
 ///
 /// # Errors
 /// `Parse`, if the build was given a broken file.
 pub fn built_in() -> Result<Vec<Subject>, Error> {
-    let own = BUILT_IN.iter().copied();
-    own.chain(shipped::subjects())
-        .map(|(file, text)| Subject::parse(file, text))
-        .filter(|subject| !subject.as_ref().is_ok_and(Subject::needs_folder))
+    let parse = |(file, text)| Subject::parse(file, text);
+    let own = BUILT_IN.iter().copied().map(parse);
+    let others = shipped::subjects().map(parse);
+    own.chain(others.filter(|subject| !subject.as_ref().is_ok_and(Subject::needs_folder)))
         .collect()
 }
 
@@ -89,4 +90,18 @@ pub fn select(
     } else {
         Ok(chosen)
     }
+}
+
+/// The one that is meant by a `name/variant`, or by a file that ends in `.toml`.
+///
+/// # Errors
+/// As [`select`].
+pub fn one(named: &str) -> Result<Subject, Error> {
+    let file = Path::new(named);
+    if file.extension().is_some_and(|ending| ending == "toml") {
+        return Subject::from_file(file);
+    }
+    let found = select(Some(&[named.to_owned()]), &[], false)?;
+    let first = found.into_iter().next();
+    first.ok_or_else(|| Error::Nothing(named.to_owned()))
 }

@@ -45,11 +45,13 @@ fn the_settings_of_the_go_collector_differ_in_nothing_else() {
         let base = built_in.find(|subject| subject.id() == id);
         let mut base = base.expect("it is built in");
         let chosen = settings(&mut base);
+        in_full(&mut base, front.parent().expect("subjects"));
         let mut front_settings = std::collections::BTreeSet::new();
         for file in std::fs::read_dir(&front).expect("a folder") {
             let mut one = Subject::from_file(&file.expect("a file").path()).expect("valid");
             let id = one.id();
             front_settings.insert(settings(&mut one));
+            in_full(&mut one, &front);
             assert_eq!(one.build, base.build, "{id}");
             assert_eq!(one.run.env, base.run.env, "{id}");
             assert_eq!(one.run.command, base.run.command, "{id}");
@@ -58,6 +60,13 @@ fn the_settings_of_the_go_collector_differ_in_nothing_else() {
         assert_eq!(front_settings.len(), 6, "{front_settings:?}");
         assert!(front_settings.contains(&chosen), "{id}: {chosen:?}");
     }
+}
+
+/// With the folder of its sources as it is, and not as it is seen from the file.
+fn in_full(subject: &mut Subject, from: &Path) {
+    let go = subject.build.as_mut().and_then(|build| build.go.as_mut());
+    let go = go.expect("a Go program");
+    go.folder = from.join(&go.folder).canonicalize().expect("there");
 }
 
 #[test]
@@ -147,33 +156,40 @@ fn bad_files_are_refused_with_the_place() {
         Case {
             name: "empty build",
             text: format!("{LEAST}[build]\n"),
-            want: "one of cargo_packages, go, go_install, go_module, go_wrapper and command",
+            want: "one of cargo_packages, go, go_module and command",
         },
         Case {
             name: "version of a Go program",
             text: format!(
-                "{LEAST}[build.go_install]\npackage = \"example.com/op\"\nversion = \"latest\"\n"
+                "{LEAST}[build.go_module]\nmodule = \"example.com/op\"\nversion = \"latest\"\n"
             ),
-            want: "[build.go_install] \"latest\": name one version, such as v1.2.3",
+            want: "[build.go_module] \"latest\": name one version, such as v1.2.3",
         },
         Case {
             name: "folder of a Go module",
             text: format!(
                 "{LEAST}[build.go_module]\nmodule = \"example.com/op\"\nversion = \"v1.2.3\"\npackage = \"./../x\"\n"
             ),
-            want: "[build.go_module] \"./../x\": write the folder of a main package, such as ./cmd/operator",
+            want: "[build.go_module] package \"./../x\": write the folder of a main package, such as ./cmd/operator",
         },
         Case {
-            name: "program of a wrapper",
-            text: format!("{LEAST}[build.go_wrapper]\nfolder = \"wrapper\"\noutput = \"../op\"\n"),
-            want: "[build.go_wrapper] output \"../op\": write the name of a file",
-        },
-        Case {
-            name: "package of a wrapper",
+            name: "go_install, as it was called",
             text: format!(
-                "{LEAST}[build.go_wrapper]\nfolder = \"wrapper\"\noutput = \"op\"\npackage = \"cmd\"\n"
+                "{LEAST}[build.go_install]\npackage = \"example.com/op\"\nversion = \"v1.2.3\"\n"
             ),
-            want: "[build.go_wrapper] package \"cmd\": write the folder of a main package, such as ./cmd/operator",
+            want: "[build.go_module] module \"\": write the path of a module",
+        },
+        Case {
+            name: "program of a folder",
+            text: format!("{LEAST}[build.go]\nfolder = \"wrapper\"\noutput = \"../op\"\n"),
+            want: "[build.go] output \"../op\": write the name of a file",
+        },
+        Case {
+            name: "package of a folder",
+            text: format!(
+                "{LEAST}[build.go]\nfolder = \"wrapper\"\noutput = \"op\"\npackage = \"cmd\"\n"
+            ),
+            want: "[build.go] package \"cmd\": write the folder of a main package, such as ./cmd/operator",
         },
         Case {
             name: "two builds",
@@ -251,17 +267,16 @@ fn fixtures_of_every_built_in_subject_can_be_read() {
 }
 
 #[test]
-fn a_wrapper_without_a_module_is_one_line_with_the_way_out() {
+fn a_folder_without_a_module_is_one_line_with_the_way_out() {
     let temp = TempDir::create(&std::env::temp_dir(), "loadgen-wrapper").expect("a folder");
     let file = temp.path().join("subject.toml");
-    let text =
-        format!("{LEAST}[build.go_wrapper]\nfolder = \"wrapper\"\noutput = \"my-operator\"\n");
+    let text = format!("{LEAST}[build.go]\nfolder = \"wrapper\"\noutput = \"my-operator\"\n");
     std::fs::write(&file, text).expect("writable");
     let error = Subject::from_file(&file)
         .expect_err("no module")
         .to_string();
     assert!(
-        error.contains("subject.toml: [build.go_wrapper] folder "),
+        error.contains("subject.toml: [build.go] folder "),
         "{error}"
     );
     assert!(

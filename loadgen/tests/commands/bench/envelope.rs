@@ -28,7 +28,7 @@ pub fn the_most_objects_within_a_memory_limit_are_found() {
         "512",
     ];
     let mut args: Vec<String> = words.map(str::to_owned).to_vec();
-    args.extend(["--rate-s", "0", "--update-s", "0", "--subject"].map(str::to_owned));
+    args.extend(["--rate-s", "0", "--update-s", "0"].map(str::to_owned));
     args.extend([file, "--out".into(), out.display().to_string()]);
     let output = loadgen(&args);
     let said = text(&output.stdout) + &text(&output.stderr);
@@ -76,8 +76,7 @@ pub fn the_highest_rates_within_a_cpu_limit_are_found() {
     let bench = bench_folder.bench(&["works"], "0");
     let file = bench.last().expect("the file of the subject").clone();
     let out = bench_folder.out();
-    let words =
-        "envelope --no-build --cpu 500m --first 8 --most 8 --rate-s 3 --update-s 1 --subject";
+    let words = "envelope --no-build --cpu 500m --first 8 --most 8 --rate-s 3 --update-s 1";
     let mut args: Vec<String> = words.split(' ').map(str::to_owned).collect();
     args.extend([file, "--out".into(), out.display().to_string()]);
     let output = loadgen(&args);

@@ -154,9 +154,9 @@ pub fn an_operator_of_files_alone_is_benched_run_checked_and_reported() {
     let said = folder.said("run ./widgets --count 10 --kubeconfig owner.kubeconfig");
     for want in [
         "Convergence, ms",
-        "update, ms",
-        "recreate of 50 %, ms",
-        "bystanders secrets=5: ",
+        "\nupdate ",
+        "\nrecreate of 50 % ",
+        "\nbystanders secrets=5 ",
         "left behind",
     ] {
         assert!(said.contains(want), "{want} not in {said}");
