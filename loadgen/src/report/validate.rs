@@ -81,9 +81,32 @@ impl Error {
 /// # Errors
 /// It cannot be read, has another schema, or a field is not what the type says.
 pub fn read<T: DeserializeOwned + Serialize>(evidence: &Evidence, name: &str) -> Result<T, Error> {
-    let value: Value = evidence.read_json(name)?;
+    let mut value: Value = evidence.read_json(name)?;
     let file = evidence.path(name).display().to_string();
+    rename_builds(&mut value);
     typed(&value, &file)
+}
+
+/// Gives the builds of subjects that were written before they were renamed the names of today.
+fn rename_builds(experiment: &mut Value) {
+    let subjects = experiment.get_mut("subjects").and_then(Value::as_array_mut);
+    for known in subjects.into_iter().flatten() {
+        let build = known.pointer_mut("/subject/build");
+        let Some(build) = build.and_then(Value::as_object_mut) else {
+            continue;
+        };
+        let go = build.get_mut("go").and_then(Value::as_object_mut);
+        if let Some(go) = go
+            && let Some(folder) = go.remove("module")
+        {
+            go.insert("folder".into(), folder);
+        }
+        if let Some(Value::Object(mut installed)) = build.remove("go_install") {
+            let module = installed.insert("package".into(), ".".into());
+            installed.insert("module".into(), module.unwrap_or_default());
+            build.insert("go_module".into(), installed.into());
+        }
+    }
 }
 
 fn typed<T: DeserializeOwned + Serialize>(value: &Value, file: &str) -> Result<T, Error> {
@@ -176,6 +199,8 @@ fn interval(ends: Option<[f64; 2]>, path: &str, found: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::plan::cell::Kind;
     use crate::record::summary::{Run, sample};
@@ -183,6 +208,27 @@ mod tests {
     fn summary() -> Value {
         let run = Run::without_figures(Kind::Memory, 5, 1, vec![]);
         serde_json::to_value(sample(vec![run])).expect("plain data")
+    }
+
+    #[test]
+    fn builds_that_were_renamed_since_are_read() {
+        let build = |build: Value| json!({"subjects": [{"subject": {"build": build}}]});
+        for (mut written, want) in [
+            (
+                build(json!({"go": {"module": "league/a", "package": "./cmd/a"}})),
+                build(json!({"go": {"folder": "league/a", "package": "./cmd/a"}})),
+            ),
+            (
+                build(json!({"go": null, "go_install": {"package": "a.b/c", "version": "v1.0.0"}})),
+                build(json!({"go": null, "go_module":
+                    {"module": "a.b/c", "package": ".", "version": "v1.0.0"}})),
+            ),
+            (build(Value::Null), build(Value::Null)),
+            (json!({"runs": []}), json!({"runs": []})),
+        ] {
+            rename_builds(&mut written);
+            assert_eq!(written, want);
+        }
     }
 
     #[test]

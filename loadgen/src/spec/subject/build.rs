@@ -20,7 +20,7 @@ pub struct Build {
     #[serde(default)]
     pub go: Option<GoBuild>,
     /// A Go program from the module proxy.
-    #[serde(default, skip_serializing_if = "Option::is_none", alias = "go_install")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub go_module: Option<GoModule>,
     /// Any other command, run in `base`.
     #[serde(default)]
@@ -32,7 +32,6 @@ pub struct Build {
 #[serde(deny_unknown_fields)]
 pub struct GoBuild {
     /// Has `go.mod`; from the folder of the file.
-    #[serde(alias = "module")]
     pub folder: PathBuf,
     /// The main package, as `./cmd/operator`.
     #[serde(default = "whole_module")]
@@ -53,8 +52,6 @@ pub struct GoBuild {
 #[serde(deny_unknown_fields)]
 pub struct GoModule {
     /// Its path, as `example.com/operator`.
-    // Records of an older format name the package alone.
-    #[serde(default)]
     pub module: String,
     /// As `v1.2.3`.
     pub version: String,

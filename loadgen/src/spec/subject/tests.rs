@@ -177,7 +177,7 @@ fn bad_files_are_refused_with_the_place() {
             text: format!(
                 "{LEAST}[build.go_install]\npackage = \"example.com/op\"\nversion = \"v1.2.3\"\n"
             ),
-            want: "[build.go_module] module \"\": write the path of a module",
+            want: "unknown field `go_install`, expected one of ",
         },
         Case {
             name: "program of a folder",
