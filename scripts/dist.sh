@@ -157,10 +157,6 @@ build() {
     fi
     # A panic never unwinds through C: its tables are 1.5 % of the binary.
     words+=("CFLAGS_${target//-/_}=-fno-unwind-tables -fno-asynchronous-unwind-tables")
-    # tare-runtime has an empty function in the place of jemalloc's printer of statistics.
-    if [[ "$package" == tare && "$target" != *-gnu ]]; then
-        flags+=" -C link-arg=-Wl,--wrap=_rjem_je_stats_print"
-    fi
     # Words for the linker go to one program; without them all programs of the package are made.
     local call=(build --bins) link=("${last[@]}")
     local programs=() word previous=""
@@ -172,6 +168,17 @@ build() {
         call=(build)
     else
         programs=("$package")
+    fi
+    # tare-runtime has an empty function in the place of jemalloc's printer of statistics. Flags for all crates would have
+    # the next package compile them again, so only what cannot be named to cargo as one program gets it so.
+    if [[ "$package" == tare && "$target" != *-gnu ]]; then
+        local wrap="link-arg=-Wl,--wrap=_rjem_je_stats_print"
+        if [[ "${programs[0]}" == "$package" ]]; then
+            [[ ${#link[@]} -gt 0 ]] || link=(--)
+            link+=(-C "$wrap")
+        else
+            flags+=" -C $wrap"
+        fi
     fi
     # The list is of the package's own program.
     if [[ -e "scripts/order/$package.txt" && "${programs[0]}" == "$package" ]]; then
